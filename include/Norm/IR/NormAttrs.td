@@ -1,0 +1,110 @@
+//===- NormAttrs.td - Attributes of the norm dialect -----------*- tablegen -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NORM_IR_NORMATTRS_TD
+#define NORM_IR_NORMATTRS_TD
+
+include "Norm/IR/NormBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+//===----------------------------------------------------------------------===//
+// Enums: plain keywords in the printed form
+//===----------------------------------------------------------------------===//
+
+class Norm_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::norm";
+}
+
+def Norm_EpsilonPlacement : Norm_Enum<"EpsilonPlacement",
+    "where epsilon enters the normalizing factor of a statistic s", [
+  I32EnumAttrCase<"InsideSqrt", 0, "inside_sqrt">,   // 1 / sqrt(s + eps)
+  I32EnumAttrCase<"OutsideSqrt", 1, "outside_sqrt">, // 1 / (sqrt(s) + eps)
+  I32EnumAttrCase<"MaxInside", 2, "max_inside">,     // 1 / sqrt(max(s, eps))
+  I32EnumAttrCase<"MaxOutside", 3, "max_outside">,   // 1 / max(sqrt(s), eps)
+  I32EnumAttrCase<"None", 4, "none">                 // 1 / sqrt(s)
+]>;
+
+def Norm_AffineIn : Norm_Enum<"AffineIn",
+    "type in which scale and shift are applied", [
+  I32EnumAttrCase<"Compute", 0, "compute">,
+  I32EnumAttrCase<"Result", 1, "result">
+]>;
+
+def Norm_SumRounding : Norm_Enum<"SumRounding",
+    "whether x + residual is rounded to the sum's type before it is normalized", [
+  I32EnumAttrCase<"Stored", 0, "stored">,
+  I32EnumAttrCase<"Compute", 1, "compute">
+]>;
+
+def Norm_ZeroPolicy : Norm_Enum<"ZeroPolicy",
+    "the factor where its denominator is zero: IEEE division, or zero", [
+  I32EnumAttrCase<"IEEE", 0, "ieee">,
+  I32EnumAttrCase<"Zero", 1, "zero">
+]>;
+
+def Norm_Statistic : Norm_Enum<"Statistic",
+    "what the normalizing factor is computed from", [
+  I32EnumAttrCase<"Variance", 0, "variance">,       // sum (c - m)^2 / (n - correction)
+  I32EnumAttrCase<"MeanSquare", 1, "mean_square">,  // sum c^2 / n
+  I32EnumAttrCase<"SumSquare", 2, "sum_square">     // sum c^2
+]>;
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+class Norm_Attr<string name, string attrMnemonic> : AttrDef<Norm_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+def Norm_EpsilonAttr : Norm_Attr<"Epsilon", "epsilon"> {
+  let summary = "epsilon of a normalization and its place in the factor";
+  let description = [{
+    The value is kept in f64 whatever the types of the op, and is converted to
+    the op's compute type where it is added. Printed `#norm.epsilon<none>` or,
+    for instance, `#norm.epsilon<inside_sqrt 1.0e-5>`; in an op's own form the
+    clause reads `epsilon inside_sqrt 1.0e-5` or `epsilon none`.
+  }];
+  let parameters = (ins
+    EnumParameter<Norm_EpsilonPlacement>:$placement,
+    "::llvm::APFloat":$value
+  );
+  let builders = [
+    AttrBuilder<(ins "EpsilonPlacement":$placement, "double":$value), [{
+      return $_get($_ctxt, placement, ::llvm::APFloat(value));
+    }]>
+  ];
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The value as a double; 0 for the placement `none`.
+    double getDouble() const { return getValue().convertToDouble(); }
+    /// Whether epsilon takes part in the factor at all.
+    bool isNone() const { return getPlacement() == EpsilonPlacement::None; }
+  }];
+}
+
+def Norm_CpuStrategyAttr : Norm_Attr<"CpuStrategy", "cpu"> {
+  let summary = "how a norm is tiled and vectorized on a CPU";
+  let description = [{
+    Written by `norm-configure` as the discardable attribute `norm.strategy` of
+    a norm op, obeyed by `norm-tile` (which moves it to the loop over tiles)
+    and consumed by `norm-vectorize`.
+
+    - `rows`: R, rows of x that one tile holds.
+    - `columns`: C, elements of the innermost axis that one vector holds. It
+      decides the summation tree, so it depends on the reduced extents, the
+      types and the target alone.
+    - `parallel`: whether tiles are spread over threads.
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "bool":$parallel);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // NORM_IR_NORMATTRS_TD

@@ -1,0 +1,30 @@
+//===- Passes.h - Passes on norm ops ---------------------------*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NORM_TRANSFORMS_PASSES_H
+#define NORM_TRANSFORMS_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir {
+class RewritePatternSet;
+
+namespace norm {
+
+#define GEN_PASS_DECL
+#include "Norm/Transforms/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "Norm/Transforms/Passes.h.inc"
+
+/// Patterns that replace norm ops by linalg on tensors.
+void populateLowerNormToLinalgPatterns(RewritePatternSet &patterns);
+
+} // namespace norm
+} // namespace mlir
+
+#endif // NORM_TRANSFORMS_PASSES_H

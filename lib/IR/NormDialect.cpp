@@ -1,0 +1,138 @@
+//===- NormDialect.cpp - The norm dialect and its attributes -*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Norm/IR/NormDialect.h"
+#include "Norm/IR/NormOps.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::norm;
+
+#include "Norm/IR/NormDialect.cpp.inc"
+#include "Norm/IR/NormEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "Norm/IR/NormAttrs.cpp.inc"
+
+void NormDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "Norm/IR/NormAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "Norm/IR/NormOps.cpp.inc"
+      >();
+  declarePromisedInterfaces<ValueBoundsOpInterface, LayerNormOp, RMSNormOp>();
+}
+
+LogicalResult NormDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attr) {
+  if (attr.getName() != kStrategyAttrName)
+    return success();
+  if (!isa<CpuStrategyAttr>(attr.getValue()))
+    return op->emitOpError("expected '")
+           << kStrategyAttrName << "' to be a #norm.cpu attribute, got "
+           << attr.getValue();
+  if (!isa<NormOpInterface, scf::ForallOp>(op))
+    return op->emitOpError("expected '")
+           << kStrategyAttrName
+           << "' on a norm op or on the scf.forall over its tiles";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// EpsilonAttr
+//===----------------------------------------------------------------------===//
+
+/// placement value | `none`
+static FailureOr<EpsilonAttr> parseEpsilonClause(AsmParser &parser) {
+  StringRef keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<EpsilonPlacement> placement =
+      symbolizeEpsilonPlacement(keyword);
+  if (!placement) {
+    parser.emitError(loc, "expected inside_sqrt, outside_sqrt, max_inside, "
+                          "max_outside or none, got '")
+        << keyword << "'";
+    return failure();
+  }
+  double value = 0.0;
+  if (*placement != EpsilonPlacement::None && parser.parseFloat(value))
+    return failure();
+  return EpsilonAttr::get(parser.getContext(), *placement, value);
+}
+
+static void printEpsilonClause(AsmPrinter &printer, EpsilonAttr epsilon) {
+  printer << stringifyEpsilonPlacement(epsilon.getPlacement());
+  if (epsilon.isNone())
+    return;
+  printer << " ";
+  printer.printFloat(epsilon.getValue());
+}
+
+Attribute EpsilonAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  FailureOr<EpsilonAttr> epsilon = parseEpsilonClause(parser);
+  if (failed(epsilon) || parser.parseGreater())
+    return {};
+  return *epsilon;
+}
+
+void EpsilonAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printEpsilonClause(printer, *this);
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// CpuStrategyAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+CpuStrategyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t rows, int64_t columns, bool) {
+  if (rows < 1 || rows > 64)
+    return emitError() << "expected rows from 1 to 64, got " << rows;
+  if (columns < 1 || columns > 1024 || (columns & (columns - 1)))
+    return emitError() << "expected columns to be a power of two from 1 to "
+                          "1024, got "
+                       << columns;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Custom directives of the ops, used by the generated parsers and printers
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseEpsilon(OpAsmParser &parser, EpsilonAttr &epsilon) {
+  FailureOr<EpsilonAttr> parsed = parseEpsilonClause(parser);
+  if (failed(parsed))
+    return failure();
+  epsilon = *parsed;
+  return success();
+}
+
+static void printEpsilon(OpAsmPrinter &printer, Operation *,
+                         EpsilonAttr epsilon) {
+  printEpsilonClause(printer, epsilon);
+}
+
+#define GET_OP_CLASSES
+#include "Norm/IR/NormOps.cpp.inc"

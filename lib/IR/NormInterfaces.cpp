@@ -1,0 +1,71 @@
+//===- NormInterfaces.cpp - Facts that follow from the interface -*- C++
+//-*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Norm/IR/NormInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::norm;
+
+#include "Norm/IR/NormInterfaces.cpp.inc"
+
+SmallVector<int64_t> norm::canonicalAxes(ArrayRef<int64_t> axes, int64_t rank) {
+  SmallVector<int64_t> canonical = llvm::map_to_vector(
+      axes, [&](int64_t axis) { return axis < 0 ? axis + rank : axis; });
+  llvm::sort(canonical);
+  return canonical;
+}
+
+SmallVector<int64_t> norm::complementAxes(ArrayRef<int64_t> axes,
+                                          int64_t rank) {
+  SmallVector<int64_t> others;
+  for (int64_t axis = 0; axis < rank; ++axis)
+    if (!llvm::is_contained(axes, axis))
+      others.push_back(axis);
+  return others;
+}
+
+std::optional<int64_t> norm::staticExtent(ShapedType type,
+                                          ArrayRef<int64_t> axes) {
+  int64_t extent = 1;
+  bool dynamic = false;
+  for (int64_t axis : axes) {
+    if (type.getDimSize(axis) == 0)
+      return 0;
+    if (type.isDynamicDim(axis))
+      dynamic = true;
+    else
+      extent *= type.getDimSize(axis);
+  }
+  if (dynamic)
+    return std::nullopt;
+  return extent;
+}
+
+std::optional<double> norm::outputNormBound(NormOpInterface op) {
+  if (op.getScaleOrNull() || op.getShiftOrNull())
+    return std::nullopt;
+  if (op.getStatistic() == Statistic::SumSquare)
+    return 1.0;
+  std::optional<int64_t> count = op.getStaticReducedCount();
+  if (!count)
+    return std::nullopt;
+  int64_t divisor = *count - (op.isCentred() ? op.getCorrection() : 0);
+  return std::sqrt(static_cast<double>(std::max<int64_t>(divisor, 0)));
+}
+
+Speculation::Speculatability norm::normSpeculatability(NormOpInterface op) {
+  // A shape that is only known at run time may break V2, V8 or V15: executing
+  // the op where the program would not have is then undefined.
+  auto isStatic = [](Type type) {
+    return cast<ShapedType>(type).hasStaticShape();
+  };
+  return llvm::all_of(op->getOperandTypes(), isStatic) &&
+                 llvm::all_of(op->getResultTypes(), isStatic)
+             ? Speculation::Speculatable
+             : Speculation::NotSpeculatable;
+}

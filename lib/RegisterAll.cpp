@@ -1,0 +1,26 @@
+//===- RegisterAll.cpp - Everything an embedding compiler registers -*- C++
+//-*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Norm/RegisterAll.h"
+
+#include "Norm/IR/NormOps.h"
+#include "Norm/IR/ValueBoundsOpInterfaceImpl.h"
+#include "Norm/Pipelines/Pipelines.h"
+#include "Norm/Transforms/Passes.h"
+
+using namespace mlir;
+
+void norm::registerAllDialects(DialectRegistry &registry) {
+  registry.insert<NormDialect>();
+  registerValueBoundsOpInterfaceExternalModels(registry);
+}
+
+void norm::registerAllPasses() {
+  registerNormPasses();
+  registerNormPipelines();
+}
