@@ -81,7 +81,7 @@ def shell():
     return run
 
 
-@pytest.mark.parametrize("script, expected", commands())
+@pytest.mark.parametrize("script, expected", list(commands()))
 def test_commands_print_what_the_page_says(shell, script, expected):
     done = shell(script)
     if expected is None:
@@ -90,6 +90,6 @@ def test_commands_print_what_the_page_says(shell, script, expected):
         assert matches(expected, done.stdout), f"{script}\nprinted:\n{done.stdout}"
 
 
-@pytest.mark.parametrize("path, text", listings())
+@pytest.mark.parametrize("path, text", list(listings()))
 def test_listings_are_the_files(path, text):
     assert (ROOT / path).read_text() == text
