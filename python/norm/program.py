@@ -108,9 +108,10 @@ class Writer:
         kept = [i for i, a in enumerate(spec.kept(rank)) if a in call.dynamic]
         types = [tensor_type(result_shape, element,
                              call.dynamic if name in ("y", "sum") else kept)
-                 for name, (result_shape, element) in zip(names, call.result_types())]
+                 for name, (result_shape, element) in zip(names, call.result_types(),
+                                                            strict=True)]
         assert names[0] == "y"
-        tail = types[0] + "".join(f" {n}({t})" for n, t in zip(names[1:], types[1:]))
+        tail = types[0] + "".join(f" {n}({t})" for n, t in zip(names[1:], types[1:], strict=True))
         number = len(self.lines)
         results = f"%op{number}" + (f":{len(types)}" if len(types) > 1 else "")
         self.lines.append(f"{results} = norm.{spec.kind} {' '.join(clauses)} : "
@@ -120,7 +121,7 @@ class Writer:
                           for i in range(len(types))]
 
     def _source(self, call, x_type):
-        rank, number = call.x.ndim, len(self.lines)
+        number = len(self.lines)
         if call.slice is not None:
             part = call.slice
             base = tensor_type(part.base.shape, part.base.dtype)

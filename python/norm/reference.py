@@ -24,8 +24,7 @@ from typing import Optional
 
 import numpy as np
 
-from norm.types import (F32, F64, FloatType, cast, float_type,
-                        round_to, wide_dtype, widen)
+from norm.types import F32, F64, FloatType, cast, float_type, round_to, wide_dtype, widen
 
 PLACEMENTS = ("inside_sqrt", "outside_sqrt", "max_inside", "max_outside", "none")
 

@@ -101,4 +101,4 @@ def norm_run(directory, module, inputs, results, target="cpu", entry="main", thr
     if threads is not None:
         command.append(f"--threads={threads}")
     run(command)
-    return [load_npy(path, element) for path, element in zip(outputs, results)]
+    return [load_npy(path, element) for path, element in zip(outputs, results, strict=True)]

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-
 from norm.promise import check, limits
 from norm.reference import layer_norm, rms_norm
-from norm.types import BF16, F16, F32, cast, round_to, widen
+from norm.types import BF16, F16, cast, round_to, widen
 
 f32 = np.float32
 

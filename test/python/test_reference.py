@@ -6,7 +6,6 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-
 from norm.reference import NormSpec, evaluate, layer_norm, rms_norm
 from norm.types import BF16, F16, F32, F64, cast, float_type, round_to, widen
 
@@ -106,7 +105,10 @@ def test_second_reading(kind, spec, types):
     x_type, residual_type, parameter_type, result_type = types
     rng = np.random.default_rng(3)
     shape = (2, 3, 5)
-    draw = lambda t, shape, mean=0.0: cast(mean + rng.standard_normal(shape), t)
+
+    def draw(element, shape, mean=0.0):
+        return cast(mean + rng.standard_normal(shape), element)
+
     spec = NormSpec(kind=kind, result=result_type.name, **spec)
     parameters = tuple(shape[a] for a in spec.affine(3))
     x, residual = draw(x_type, shape, 1.5), draw(residual_type, shape)

@@ -3,7 +3,6 @@
 import ml_dtypes
 import numpy as np
 import pytest
-
 from norm.types import BF16, F16, F32, F64, cast, float_type, round_to, ulp, widen
 
 

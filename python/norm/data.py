@@ -1,0 +1,102 @@
+"""Test data by kind: rows drawn at random and rows chosen to hurt.
+
+Each maker takes (rng, rows, extent) and returns f64 [rows, extent], to be
+rounded to the case's type. `RANDOM` kinds have independent elements; the error
+promise is tighter for them.
+"""
+
+import zlib
+
+import numpy as np
+
+from norm.types import cast, float_type
+
+
+def normal(rng, rows, extent, mean=0.0, std=1.0):
+    return mean + std * rng.standard_normal((rows, extent))
+
+
+def constant(rng, rows, extent):
+    """A different value in each row, with a full significand."""
+    return np.repeat(rng.standard_normal((rows, 1)) * 1e3, extent, axis=1)
+
+
+def large_constant(rng, rows, extent):
+    del rng
+    return np.full((rows, extent), 1e10)
+
+
+def zero(rng, rows, extent):
+    del rng
+    return np.zeros((rows, extent))
+
+
+def alternating(rng, rows, extent):
+    """1e7, 1e7 + 1, ..: one f32 step apart."""
+    del rng
+    return 1e7 + np.broadcast_to(np.arange(extent) % 2, (rows, extent))
+
+
+def far_start(rng, rows, extent):
+    """The first 64 elements far from the rest: what a sampled shift misjudges."""
+    x = normal(rng, rows, extent)
+    x[:, :64] += 1e4
+    return x
+
+
+def zero_start(rng, rows, extent):
+    x = normal(rng, rows, extent, mean=1e6)
+    x[:, :64] = 0
+    return x
+
+
+def ramp(rng, rows, extent):
+    del rng
+    return np.broadcast_to(np.linspace(0, 1e5, extent), (rows, extent))
+
+
+def outlier(rng, rows, extent):
+    """One element of 1e4, at a different place in each row."""
+    x = normal(rng, rows, extent)
+    x[np.arange(rows), np.arange(rows) * 37 % extent] = 1e4
+    return x
+
+
+def nearly_constant(rng, rows, extent):
+    """An odd 24-bit integer everywhere and its neighbour once: mean/std of 1e9."""
+    del rng
+    x = np.full((rows, extent), 16777213.0)
+    x[np.arange(rows), np.arange(rows) * 37 % extent] -= 1
+    return x
+
+
+def mixed(rng, rows, extent):
+    """Hostile rows among harmless ones: neighbours must not decide a row's bits."""
+    makers = (normal, alternating, normal, far_start, constant, zero, zero_start, normal)
+    return np.concatenate([makers[i % len(makers)](rng, 1, extent) for i in range(rows)])
+
+
+def not_finite(rng, rows, extent):
+    """Every other row has an infinity, a NaN or both infinities in it."""
+    x = normal(rng, rows, extent)
+    for row in range(1, rows, 2):
+        x[row, row * 37 % extent] = (np.inf, np.nan, -np.inf)[row // 2 % 3]
+        if row // 2 % 4 == 3:
+            x[row, row * 11 % extent] = np.inf
+    return x
+
+
+RANDOM = {"normal"}
+MAKERS = {maker.__name__: maker for maker in (
+    normal, constant, large_constant, zero, alternating, far_start, zero_start, ramp,
+    outlier, nearly_constant, mixed, not_finite)}
+
+
+def generator(name):
+    """A generator seeded by a name: the same data in every run and process."""
+    return np.random.default_rng(zlib.crc32(name.encode()))
+
+
+def draw(rng, shape, element, mean=0.0, std=1.0):
+    """Independent normal elements of a type."""
+    return cast(mean + std * rng.standard_normal(shape), float_type(element))

@@ -1,0 +1,301 @@
+"""The differential suite as data: op x option x type x shape, each on every path.
+
+A `Case` is one op on one set of arrays. The tables below build them from rows;
+add a row to test more. `PATHS` are the ways to run a case:
+
+    cpu        norm-run --target=cpu
+    reference  norm-run --target=reference
+    linalg     norm-opt --norm-lower-to-linalg, then norm-run's lowering of linalg.
+               The order of its sums is the consumer's, so it is held to extents up
+               to 1024 and means up to 1000 deviations.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+
+import numpy as np
+from norm.data import MAKERS, RANDOM, draw, generator
+from norm.program import Call, Slice
+from norm.reference import NormSpec, from_rows
+from norm.types import cast, float_type
+
+PATHS = ("cpu", "reference", "linalg")
+OPS = ("layer_norm", "rms_norm")
+STATISTICS = {"layer_norm": ("y", "mean", "variance", "rstd"),
+              "rms_norm": ("y", "variance", "rstd")}
+EXTENTS = (1, 3, 5, 7, 17, 127, 129, 255, 257, 768, 1023, 4096, 65537)
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    op: str
+    shape: tuple
+    axes: tuple
+    type: str = "f32"  # x's
+    options: dict = field(default_factory=dict)  # of NormSpec
+    operands: str = "gb"  # r: residual, g: scale, b: shift
+    residual_type: str = ""  # default: x's
+    parameter_type: str = ""  # default: x's
+    results: tuple = ("y",)
+    dynamic: str = "no"  # or "all", "kept", "reduced"
+    data: str = "normal"
+    mean: float = 0.5
+    std: float = 1.0
+    layout: str = "plain"  # or "fortran", "slice", "transpose"
+    paths: tuple = PATHS
+
+    @property
+    def rows(self):
+        return "random" if self.data in RANDOM else "any"
+
+    def spec(self):
+        return NormSpec(kind=self.op, axes=self.axes, **self.options)
+
+    def extent(self):
+        return int(np.prod([self.shape[a] for a in self.axes], dtype=np.int64))
+
+    def runs_on(self, path):
+        if path not in self.paths:
+            return False
+        gentle = self.data != "normal" or abs(self.mean) <= 1e3 * self.std
+        return path != "linalg" or (self.extent() <= 1024 and gentle)
+
+
+def _x(case, rng, spec):
+    if case.data == "normal":
+        return draw(rng, case.shape, case.type, case.mean, case.std)
+    rank, extent = len(case.shape), case.extent()
+    rows = int(np.prod([case.shape[a] for a in spec.kept(rank)], dtype=np.int64))
+    values = MAKERS[case.data](rng, rows, extent)
+    return cast(np.ascontiguousarray(from_rows(values, case.shape, spec)), float_type(case.type))
+
+
+def _sliced(x, rng):
+    """x as every second or third element of a larger array, off its start; only
+    the last axis, if long, is cut without a stride."""
+    strides = tuple(1 if n > 64 else 2 + a % 2 for a, n in enumerate(x.shape))
+    offsets = tuple(1 + a for a in range(x.ndim))
+    base = draw(rng, [o + s * n for o, s, n in zip(offsets, strides, x.shape, strict=True)],
+                x.dtype, 100.0)
+    view = tuple(slice(o, o + s * n, s)
+                 for o, s, n in zip(offsets, strides, x.shape, strict=True))
+    base[view] = x
+    return Slice(base, offsets, strides)
+
+
+def call(case):
+    """The case's arrays and op."""
+    spec, rng, rank = case.spec(), generator(case.name), len(case.shape)
+    x = _x(case, rng, spec)
+    parameters = [case.shape[a] for a in spec.affine(rank)]
+    parameter_type = float_type(case.parameter_type or case.type)
+    residual = scale = shift = None
+    if "r" in case.operands:
+        residual = draw(rng, case.shape, float_type(case.residual_type or case.type),
+                        0.25, case.std)
+    if "g" in case.operands:
+        scale = draw(rng, parameters, parameter_type, 1.0 - spec.scale_offset, 0.5)
+    if "b" in case.operands:
+        shift = draw(rng, parameters, parameter_type, 0.0, 0.5)
+    made = Call(spec, x, residual, scale, shift, results=case.results,
+                dynamic={"no": (), "all": tuple(range(rank)), "kept": spec.kept(rank),
+                         "reduced": spec.reduced(rank)}[case.dynamic])
+    if case.layout == "fortran":
+        for name in ("x", "residual", "scale", "shift"):
+            array = getattr(made, name)
+            if array is not None:
+                setattr(made, name, np.asfortranarray(array))
+    elif case.layout == "slice":
+        made.slice = _sliced(x, rng)
+    elif case.layout == "transpose":
+        made.transposed = tuple(reversed(range(rank)))
+    return made
+
+
+def _label(value):
+    if isinstance(value, dict):
+        return ",".join(f"{k}={_label(v)}" for k, v in value.items())
+    if isinstance(value, (tuple, list)):
+        return "x".join(str(v) for v in value) or "none"
+    return str(value)
+
+
+def product(name, **columns):
+    """Cases for every combination. A column is a list of values; one whose name
+    has several words, joined by `__`, has tuples of them. The rest is fixed."""
+    fixed = {k: v for k, v in columns.items() if not isinstance(v, list)}
+    varied = {k: v for k, v in columns.items() if isinstance(v, list)}
+    for values in itertools.product(*varied.values()):
+        fields, labels = dict(fixed), [name]
+        for key, value in zip(varied, values, strict=True):
+            keys = key.split("__")
+            fields.update(zip(keys, value if len(keys) > 1 else (value,), strict=True))
+            labels.append("-".join(_label(v) for v in value) if len(keys) > 1 else _label(value))
+        if fields["op"] == "rms_norm":
+            if fields.get("options", {}).get("correction"):
+                continue
+            fields["results"] = tuple(r for r in fields.get("results", ("y",)) if r != "mean")
+        yield Case(name="-".join(labels), **fields)
+
+
+ops = list(OPS)
+all_results = ("y", "mean", "variance", "rstd")
+eps = 1e-5
+
+TABLE = [
+    # Every extent, static and dynamic, with every statistic.
+    *product("extent", op=ops, shape__axes=[((3, n), (1,)) for n in EXTENTS],
+             dynamic=["no", "all"], results=all_results),
+    *product("extent", op=ops, type=["f64", "f16", "bf16"], results=all_results,
+             shape__axes=[((3, n), (1,)) for n in (1, 7, 129, 768, 4096, 65537)]),
+    *product("unknown", op=ops, dynamic=["kept", "reduced"], results=all_results,
+             shape__axes=[((5, 129), (1,)), ((9, 6, 33), (2,)), ((9, 6, 33), (0, 1))]),
+    # Means many deviations from 0.
+    *product("far", op=["layer_norm"], mean=[1.0, 10.0, 1e3, 1e5, 1e7], results=all_results,
+             shape__axes=[((4, n), (1,)) for n in (17, 129, 768, 4096, 65537)]),
+    *product("far", op=["layer_norm"], type=["f64"], mean=[1e3, 1e7], results=all_results,
+             shape__axes=[((4, n), (1,)) for n in (129, 768, 4096, 65537)]),
+    *product("far", op=["layer_norm"], type=["f16", "bf16"], mean=[1.0, 10.0, 100.0],
+             shape__axes=[((4, n), (1,)) for n in (129, 4096)]),
+    *product("far", op=["rms_norm"], mean=[1e3, 1e7], shape=(4, 768), axes=(1,),
+             results=all_results),
+    # Where epsilon goes, with statistics of its size.
+    *product("epsilon", op=ops, type=["f32", "f64", "bf16"], shape=(4, 33), axes=(1,),
+             mean=0.1, std=0.5, results=("y", "rstd"),
+             options=[dict(epsilon=0.3, placement=p) for p in (
+                 "inside_sqrt", "outside_sqrt", "max_inside", "max_outside", "none")]),
+    *product("epsilon", op=ops, shape=(2, 33), axes=(1,), mean=0.0, std=1e-6,
+             results=("y", "rstd"),
+             options=[dict(epsilon=1e-5, placement=p) for p in (
+                 "inside_sqrt", "outside_sqrt", "max_inside", "max_outside", "none")]),
+    *product("zero", op=ops, shape=(2, 33), axes=(1,), data="zero", results=("y", "rstd"),
+             options=[dict(placement="none"), dict(placement="none", zero_policy="zero"),
+                      dict(epsilon=0.0, zero_policy="zero"),
+                      dict(epsilon=0.0, placement="outside_sqrt", zero_policy="zero")]),
+    # Reduced axes and affine axes.
+    *product("axes", op=ops, results=all_results, shape__axes=[
+        ((37,), (0,)), ((5, 7), (0,)), ((5, 7), (0, 1)), ((5, 7), (-1,)), ((2, 3, 65), (2,)),
+        ((2, 3, 65), (1, 2)), ((2, 3, 65), (1,)), ((2, 3, 65), (0,)), ((2, 3, 65), (0, 2)),
+        ((2, 3, 65), (2, 0)), ((2, 3, 65), (0, 1, 2)), ((1, 1, 1), (1,)), ((40, 1, 3), (0, 1)),
+        ((2, 3, 4, 5), (1, 3)), ((2, 3, 4, 5), (-2, -3)), ((2, 3, 4, 5), (0, 1, 2, 3)),
+        ((2, 3, 4, 5, 6), (2, 3, 4)), ((2, 3, 4, 5, 6), (0, 2, 4)), ((2, 3, 4, 5, 6), (1,)),
+        ((2, 3, 2, 5, 2, 7), (5,)), ((2, 3, 2, 5, 2, 7), (0, 3)), ((2, 3, 2, 5, 2, 7), (1, 4, 5))]),
+    *product("axes-16", op=ops, type=["bf16"], shape__axes=[
+        ((40, 50), (0,)), ((4, 30, 40), (1,)), ((4, 30, 40), (0, 2)), ((4, 30, 40), (1, 2))]),
+    *product("affine", op=ops, type=["f32", "bf16"], shape__axes__options=[
+        ((4, 6, 33), (2,), dict(affine_axes=(0,))),  # per sample
+        ((4, 6, 33), (2,), dict(affine_axes=(0, 2))),
+        ((4, 6, 33), (2,), dict(affine_axes=(1, 2))),  # per head and feature
+        ((4, 6, 33), (2,), dict(affine_axes=(0, 1))),
+        ((4, 6, 33), (1, 2), dict(affine_axes=(2,))),
+        ((4, 6, 33), (1, 2), dict(affine_axes=(1,))),  # per channel
+        ((4, 6, 33), (0, 2), dict(affine_axes=(1,))),
+        ((4, 6, 33), (0,), dict(affine_axes=(0, 1, 2))),
+        ((4, 6, 33), (0, 1, 2), dict(affine_axes=(1,)))]),
+    *product("affine", op=ops, dynamic=["all"], shape__axes__options=[
+        ((4, 6, 33), (2,), dict(affine_axes=(0, 2))),
+        ((4, 6, 33), (1, 2), dict(affine_axes=(1,)))]),
+    # Which operands and results there are.
+    *product("operands", op=ops, type=["f32", "bf16"], operands=["", "g", "b", "gb", "r", "rg",
+                                                               "rb", "rgb"],
+             shape=(6, 40), axes=(1,)),
+    *product("results", op=["layer_norm"], shape=(6, 40), axes=(1,), operands="rg", results=[
+        ("y", "mean"), ("y", "variance"), ("y", "rstd"), ("y", "sum"), ("y", "mean", "sum"),
+        ("y", "mean", "variance", "rstd", "sum")]),
+    *product("results", op=["rms_norm"], shape=(6, 40), axes=(1,), operands="rg", results=[
+        ("y", "variance"), ("y", "rstd"), ("y", "sum"), ("y", "variance", "rstd", "sum")]),
+    # Residuals.
+    *product("residual", op=ops, type=["f64", "f32", "f16", "bf16"], operands="rgb",
+             results=("y", "mean", "rstd", "sum"), mean=20.0, shape__axes=[
+                 ((5, 129), (1,)), ((4, 1023), (1,)), ((4, 7, 9), (0, 2))],
+             options=[{}, dict(sum_rounding="compute")]),
+    *product("residual", op=ops, dynamic=["all"], operands="rgb", results=("y", "sum"),
+             type=["f32", "bf16"], shape=(5, 129), axes=(1,)),
+    *product("residual-types", op=ops, operands="rgb", results=("y", "rstd", "sum"),
+             shape=(5, 65), axes=(1,), type__residual_type__options=[
+                 ("bf16", "f32", {}), ("f32", "bf16", {}), ("f16", "bf16", {}),
+                 ("bf16", "f16", dict(sum="f32")), ("bf16", "bf16", dict(sum="f32")),
+                 ("bf16", "f32", dict(sum="f32", sum_rounding="compute")),
+                 ("f32", "f32", dict(sum="bf16", result="bf16")), ("f32", "f64", {})]),
+    # Types.
+    *product("types", op=ops, shape=(5, 65), axes=(1,), type=["f16", "bf16", "f32"],
+             parameter_type=["f16", "bf16", "f32"], results=("y", "rstd")),
+    *product("types", op=ops, shape=(5, 65), axes=(1,), results=("y", "rstd"),
+             type__parameter_type__options=[
+                 ("bf16", "f32", dict(result="f32")), ("bf16", "bf16", dict(result="f32")),
+                 ("f32", "f32", dict(result="bf16")), ("f32", "f32", dict(result="f16")),
+                 ("f16", "f16", dict(result="bf16")), ("f64", "f64", dict(result="f32")),
+                 ("f32", "f64", {}), ("f64", "f32", {}), ("f64", "f64", dict(compute="f32")),
+                 ("f32", "f32", dict(compute="f64")), ("bf16", "f32", dict(compute="f64")),
+                 ("f16", "f16", dict(compute="f64", result="f32"))]),
+    *product("narrow", op=ops, shape__axes=[((5, 33), (1,)), ((3, 768), (1,)), ((6, 5, 8), (0, 2))],
+             results=all_results, mean=0.75, type__options=[
+                 ("bf16", dict(compute="bf16", epsilon=1e-2)),
+                 ("f16", dict(compute="f16", epsilon=1e-2)),
+                 ("f32", dict(compute="bf16", epsilon=1e-2)),
+                 ("f64", dict(compute="f16", epsilon=1e-2)),
+                 ("bf16", dict(compute="bf16", epsilon=1e-2, affine_in="result")),
+                 ("bf16", dict(compute="bf16", epsilon=1e-2, scale_offset=1.0,
+                               placement="outside_sqrt"))]),
+    # The other attributes.
+    *product("offset", op=ops, type=["f64", "f32", "f16", "bf16"], shape=(5, 65), axes=(1,),
+             options=[dict(scale_offset=1.0), dict(scale_offset=-0.75),
+                      dict(scale_offset=1.0, affine_in="result")]),
+    *product("correction", op=["layer_norm"], type=["f64", "f32", "bf16"], results=all_results,
+             shape__axes=[((5, 2), (1,)), ((5, 65), (1,)), ((3, 4, 5), (0, 2))],
+             options=dict(correction=1)),
+    *product("correction", op=["layer_norm"], results=all_results, dynamic=["all"],
+             shape__axes=[((5, 1), (1,)), ((5, 65), (1,))], options=dict(correction=1)),
+    *product("affine-in", op=ops, operands=["g", "b", "gb"], shape__axes=[
+        ((5, 65), (1,)), ((3, 1023), (1,))], type__parameter_type__options=[
+            ("bf16", "bf16", dict(affine_in="result")), ("f16", "f16", dict(affine_in="result")),
+            ("bf16", "f32", dict(affine_in="result", result="f32")),
+            ("f16", "bf16", dict(affine_in="result", result="f32")),
+            ("f32", "f32", dict(affine_in="result")), ("f64", "f64", dict(affine_in="result")),
+            ("bf16", "f32", dict(affine_in="result"))]),
+    # Scales near the ends of the range, and rows chosen to hurt.
+    *product("scale", op=ops, std__mean__shape=[
+        (1e-30, 0.0, (4, 129)), (1e18, 0.0, (4, 100)), (1e18, 3e18, (4, 17)),
+        (1e-18, 0.0, (4, 129)),
+        (1e-3, 1.0, (4, 768))], axes=(1,), results=all_results),
+    *product("scale", op=ops, type=["f64"], std=[1e-300, 1e-120, 1e150], mean=0.0,
+             shape=(4, 129), axes=(1,), results=all_results),
+    *product("scale", op=ops, type=["f16"], std__mean=[(1e-7, 0.0), (1e4, 1e4)],
+             shape=(4, 129), axes=(1,)),
+    *product("hostile", op=ops, data=[
+        "constant", "large_constant", "zero", "alternating", "far_start", "zero_start", "ramp",
+        "outlier", "nearly_constant", "mixed"], shape__axes=[
+            ((8, 257), (1,)), ((8, 4096), (1,)), ((8, 4099), (1,))],
+             results=all_results, paths=("cpu", "reference")),
+    *product("hostile-columns", op=["layer_norm"], data=["constant", "alternating", "mixed"],
+             shape__axes=[((300, 9), (0,)), ((17, 24, 11), (0, 2))], results=all_results,
+             paths=("cpu", "reference")),
+    *product("hostile-16", op=ops, type=["f16", "bf16"], data=["constant", "zero", "outlier"],
+             shape=(8, 1027), axes=(1,), paths=("cpu", "reference")),
+    *product("not-finite", op=ops, type=["f32", "bf16", "f64"], data="not_finite",
+             shape__axes=[((16, 41), (1,)), ((16, 768), (1,)), ((41, 5), (0,))],
+             results=all_results),
+    # Memory layouts.
+    *product("layout", op=ops, type=["f32", "bf16"], layout=["fortran", "slice", "transpose"],
+             results=("y", "rstd"), shape__axes=[
+                 ((9, 129), (1,)), ((9, 129), (0,)), ((6, 7, 80), (2,)), ((6, 7, 80), (0, 1)),
+                 ((6, 7, 80), (1,)), ((300, 257), (1,))]),
+    *product("layout", op=ops, layout=["fortran"], dynamic=["all"], operands="rgb",
+             results=("y", "rstd", "sum"), shape__axes=[((9, 129), (1,)), ((6, 7, 80), (0, 2))]),
+    # Row counts around tiles and threads, and arrays larger than the caches.
+    *product("rows", op=ops, type=["f32", "bf16"], results=("y", "rstd"), shape__axes=[
+        ((n, 48), (1,)) for n in (1, 2, 3, 4, 5, 23, 67, 257, 4099)]),
+    *product("rows", op=ops, results=("y", "rstd"), dynamic=["all"], shape__axes=[
+        ((1, 48), (1,)), ((67, 48), (1,)), ((4099, 17), (1,))]),
+    *product("large", op=ops, type=["f32", "bf16"], results=("y", "rstd"),
+             paths=("cpu", "reference"), shape__axes=[((2049, 1024), (1,)), ((1024, 2049), (0,))]),
+    *product("large", op=ops, operands="rgb", results=("y", "sum"), shape=(1031, 1025), axes=(1,),
+             paths=("cpu",)),
+    # Nothing to do.
+    *product("empty", op=ops, results=all_results, dynamic=["no", "all"], shape__axes=[
+        ((3, 0), (1,)), ((0, 8), (1,)), ((0, 0), (1,)), ((2, 0, 3), (0, 2)), ((2, 0, 3), (1,)),
+        ((2, 0, 3), (0, 1, 2))], options=[dict(epsilon=0.25)]),
+]
+
+assert len({case.name for case in TABLE}) == len(TABLE)
