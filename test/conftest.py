@@ -1,8 +1,40 @@
-"""Makes `python/` importable and declares the suites' options."""
+"""Makes `python/` and the tables importable; the fixtures of `norm.golden`."""
 
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "test" / "Integration"))
+
+
+@pytest.fixture(scope="module")
+def golden_runner(request, tmp_path_factory):
+    """Runs the calls of all selected golden tests of the module together."""
+    from norm.runner import Runner
+    calls, chosen = {}, {}
+    for item in request.session.items:
+        if item.module is request.module and hasattr(item.function, "calls"):
+            for number, call in enumerate(item.function.calls):
+                calls[item.originalname, number] = call
+                chosen.setdefault(item.callspec.params["got"], []).append(
+                    (item.originalname, number))
+    runner = Runner(tmp_path_factory.mktemp("golden"), calls.get, group_size=32)
+    for path, keys in chosen.items():
+        runner.submit(keys, path)
+    yield runner
+    runner.close()
+
+
+@pytest.fixture
+def got(request, golden_runner):
+    """The results of the test's calls on the path of its parameter."""
+    from norm.promise import check
+    found = []
+    for number, call in enumerate(request.function.calls):
+        results = golden_runner.results((request.node.originalname, number), request.param)
+        check(call.reference(), results, "any", request.param)
+        found.append(results)
+    return found if len(found) > 1 else found[0]

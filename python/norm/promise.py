@@ -126,7 +126,7 @@ def limits(ref, ulps):
         found["mean"] = _limits(ref.row_mean, count * unit, unit, compute, kept)
     for name, values, count in (("variance", ref.row_variance, 2 * ulps),
                                 ("rstd", ref.row_rstd, ulps)):
-        unit = np.maximum(np.abs(values) * compute.eps, ulp(0 * values, compute))
+        unit = np.maximum(np.abs(values) * compute.eps, ulp(np.zeros_like(values), compute))
         found[name] = _limits(values, count * unit, unit, compute, kept)
     return _finish(ref, found)
 
