@@ -24,9 +24,16 @@ config.substitutions.append(("%norm_src_root", config.norm_src_root))
 config.substitutions.append(
     ("%python", config.python_executable or "/usr/bin/python3"))
 
+# NORM_VERIFY_ROUNDTRIP=1 (or --param verify_roundtrip=1) makes every norm-opt
+# also print, reparse and compare its input, as text and as bytecode.
+verify_roundtrip = os.environ.get(
+    "NORM_VERIFY_ROUNDTRIP", lit_config.params.get("verify_roundtrip", "0")
+)
+norm_opt_args = ["--verify-roundtrip"] if verify_roundtrip == "1" else []
+
 llvm_config.add_tool_substitutions(
     [
-        ToolSubst("norm-opt", unresolved="ignore"),
+        ToolSubst("norm-opt", extra_args=norm_opt_args, unresolved="ignore"),
         ToolSubst("norm-run", unresolved="ignore"),
         ToolSubst("mlir-opt", unresolved="ignore"),
         ToolSubst("mlir-runner", unresolved="ignore"),

@@ -86,6 +86,16 @@ static void printEpsilonClause(AsmPrinter &printer, EpsilonAttr epsilon) {
   printer.printFloat(epsilon.getValue());
 }
 
+LogicalResult EpsilonAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  EpsilonPlacement placement, APFloat value) {
+  if (&value.getSemantics() != &APFloat::IEEEdouble())
+    return emitError() << "expected the value of epsilon to be an f64";
+  // Nothing is printed after `none`, so nothing may be stored.
+  if (placement == EpsilonPlacement::None && !value.isPosZero())
+    return emitError() << "expected no value with epsilon none";
+  return success();
+}
+
 Attribute EpsilonAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess())
     return {};

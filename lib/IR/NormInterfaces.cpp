@@ -1,5 +1,4 @@
-//===- NormInterfaces.cpp - Facts that follow from the interface -*- C++
-//-*-===//
+//===- NormInterfaces.cpp - Facts that follow from the interface ----------===//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,6 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Norm/IR/NormInterfaces.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::norm;
@@ -31,7 +35,7 @@ SmallVector<int64_t> norm::complementAxes(ArrayRef<int64_t> axes,
 
 std::optional<int64_t> norm::staticExtent(ShapedType type,
                                           ArrayRef<int64_t> axes) {
-  int64_t extent = 1;
+  int64_t extent = 1, product;
   bool dynamic = false;
   for (int64_t axis : axes) {
     if (type.getDimSize(axis) == 0)
@@ -39,7 +43,10 @@ std::optional<int64_t> norm::staticExtent(ShapedType type,
     if (type.isDynamicDim(axis))
       dynamic = true;
     else
-      extent *= type.getDimSize(axis);
+      // No tensor has that many elements: any large number will do.
+      extent = llvm::MulOverflow(extent, type.getDimSize(axis), product)
+                   ? std::numeric_limits<int64_t>::max()
+                   : product;
   }
   if (dynamic)
     return std::nullopt;
@@ -59,13 +66,26 @@ std::optional<double> norm::outputNormBound(NormOpInterface op) {
 }
 
 Speculation::Speculatability norm::normSpeculatability(NormOpInterface op) {
-  // A shape that is only known at run time may break V2, V8 or V15: executing
-  // the op where the program would not have is then undefined.
-  auto isStatic = [](Type type) {
-    return cast<ShapedType>(type).hasStaticShape();
-  };
-  return llvm::all_of(op->getOperandTypes(), isStatic) &&
-                 llvm::all_of(op->getResultTypes(), isStatic)
-             ? Speculation::Speculatable
-             : Speculation::NotSpeculatable;
+  // A run-time extent may break V2, V8 or V15: executing the op where the
+  // program would not have is then undefined. Extents that x alone decides
+  // cannot disagree with anything.
+  RankedTensorType xType = op.getInput().getType();
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (operand.get() == op.getInput())
+      continue;
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    if (!type.hasStaticShape())
+      return Speculation::NotSpeculatable;
+    for (int64_t axis : op.getOperandAxes(operand.getOperandNumber()))
+      if (xType.isDynamicDim(axis))
+        return Speculation::NotSpeculatable;
+  }
+  for (OpResult result : op->getResults()) {
+    auto type = cast<RankedTensorType>(result.getType());
+    for (auto [dim, axis] :
+         llvm::enumerate(op.getResultAxes(result.getResultNumber())))
+      if (xType.isDynamicDim(axis) && !type.isDynamicDim(dim))
+        return Speculation::NotSpeculatable;
+  }
+  return Speculation::Speculatable;
 }

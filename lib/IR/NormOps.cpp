@@ -161,6 +161,58 @@ SmallVector<int64_t> norm::forwardResultAxes(NormOpInterface op,
 // Verifier: one check per numbered constraint, in the order of the spec
 //===----------------------------------------------------------------------===//
 
+static bool isNormFloat(Type type) {
+  return isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type);
+}
+
+/// V3 for one operand or result.
+static LogicalResult verifyValue(Operation *op, StringRef name, Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  if (!isNormFloat(tensor.getElementType()))
+    return op->emitOpError("expected '")
+           << name << "' of element type f64, f32, f16 or bf16, got "
+           << tensor.getElementType() << " (V3)";
+  // Nothing says what an encoding means for a slice or a statistic.
+  if (tensor.getEncoding())
+    return op->emitOpError("expected '") << name << "' without encoding, got "
+                                         << tensor.getEncoding() << " (V3)";
+  return success();
+}
+
+/// One group per name, in order; the first is mandatory.
+static LogicalResult verifyGroups(Operation *op, ArrayRef<StringRef> names,
+                                  ArrayRef<int32_t> segments, TypeRange types) {
+  // ODS checks the sum of the segments and that the optional ones are 0 or 1.
+  if (segments.front() != 1)
+    return op->emitOpError("expected one '")
+           << names.front() << "', got " << segments.front();
+  for (auto [name, segment] : llvm::zip_equal(names, segments)) {
+    for (Type type : types.take_front(segment))
+      if (failed(verifyValue(op, name, type)))
+        return failure();
+    types = types.drop_front(segment);
+  }
+  return success();
+}
+
+LogicalResult norm::verifyForwardValues(Operation *op,
+                                        ArrayRef<int32_t> operandSegments,
+                                        ArrayRef<int32_t> resultSegments,
+                                        std::optional<Type> computeType) {
+  SmallVector<StringRef> results{"y", "variance", "rstd", "sum"};
+  if (resultSegments.size() > results.size())
+    results.insert(results.begin() + 1, "mean");
+  if (failed(verifyGroups(op, {"x", "residual", "scale", "shift"},
+                          operandSegments, op->getOperandTypes())) ||
+      failed(verifyGroups(op, results, resultSegments, op->getResultTypes())))
+    return failure();
+  if (computeType && !isNormFloat(*computeType))
+    return op->emitOpError(
+               "expected 'compute' type f64, f32, f16 or bf16, got ")
+           << *computeType << " (V3)";
+  return success();
+}
+
 namespace {
 /// Checks one op; each method is one constraint and emits its own error.
 struct Verifier {
@@ -175,6 +227,8 @@ struct Verifier {
 
   /// V1: axes are non-empty, in range and unique after negatives are resolved.
   LogicalResult verifyAxes() {
+    if (rank == 0)
+      return error() << "expected 'x' of rank 1 or more, got rank 0 (V1)";
     if (axes.empty())
       return error() << "expected at least one axis in 'axes', got none (V1)";
     for (int64_t axis : axes)
@@ -248,8 +302,8 @@ struct Verifier {
     auto type = cast<FloatType>(*computeType);
     auto xElement = cast<FloatType>(xType.getElementType());
     if (type.getWidth() == xElement.getWidth() && type != xElement)
-      return error() << "expected a compute type that holds x's " << xElement
-                     << " or is narrower, got " << type << " (V3)";
+      return error() << "expected a 'compute' type that holds x's " << xElement
+                     << " or has fewer bits, got " << type << " (V3)";
     return success();
   }
 
@@ -299,8 +353,8 @@ struct Verifier {
     auto to = cast<FloatType>(op.getNormalized().getType().getElementType());
     if (to == from || to.getWidth() > from.getWidth())
       return success();
-    return error() << "expected a result type that holds x's " << from
-                   << " with affine_in result, got " << to << " (V12)";
+    return error() << "expected 'y' of an element type that holds x's " << from
+                   << " with 'affine_in' result, got " << to << " (V12)";
   }
 
   /// V15: residual, y and sum have x's shape.

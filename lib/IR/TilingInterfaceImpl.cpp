@@ -1,5 +1,4 @@
-//===- TilingInterfaceImpl.cpp - Tiling of norm ops over kept axes -*- C++
-//-*-===//
+//===- TilingInterfaceImpl.cpp - Tiling of norm ops over kept axes --------===//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -79,14 +78,56 @@ static bool coversAxis(NormOpInterface op, int64_t axis, OpFoldResult offset,
   return succeeded(equal) && *equal;
 }
 
+static std::string isCut(int64_t axis) {
+  return ("expected a tile that covers reduced axis " + Twine(axis) +
+          " wholly, got a part of it")
+      .str();
+}
+
 std::string norm::whyTileIsRefused(NormOpInterface op,
                                    ArrayRef<OpFoldResult> offsets,
                                    ArrayRef<OpFoldResult> sizes) {
   for (int64_t axis : op.getReducedAxes())
     if (!coversAxis(op, axis, offsets[axis], sizes[axis]))
-      return ("expected a tile that covers reduced axis " + Twine(axis) +
-              " wholly, got a part of it")
-          .str();
+      return isCut(axis);
+  return {};
+}
+
+std::string norm::whyResultTileIsRefused(NormOpInterface op,
+                                         unsigned resultNumber,
+                                         ArrayRef<OpFoldResult> offsets,
+                                         ArrayRef<OpFoldResult> sizes) {
+  SmallVector<int64_t> reduced = op.getReducedAxes();
+  for (auto [dim, axis] : llvm::enumerate(op.getResultAxes(resultNumber)))
+    if (llvm::is_contained(reduced, axis) &&
+        !coversAxis(op, axis, offsets[dim], sizes[dim]))
+      return isCut(axis);
+  return {};
+}
+
+std::string
+norm::whyOperandTilesAreRefused(NormOpInterface op,
+                                ArrayRef<unsigned> operandNumbers,
+                                ArrayRef<SmallVector<OpFoldResult>> offsets,
+                                ArrayRef<SmallVector<OpFoldResult>> sizes) {
+  SmallVector<int64_t> reduced = op.getReducedAxes();
+  SmallVector<std::optional<std::pair<OpFoldResult, OpFoldResult>>> asked(
+      op.getRank());
+  for (auto [i, operand] : llvm::enumerate(operandNumbers)) {
+    for (auto [dim, axis] : llvm::enumerate(op.getOperandAxes(operand))) {
+      OpFoldResult offset = offsets[i][dim], size = sizes[i][dim];
+      if (llvm::is_contained(reduced, axis) &&
+          !coversAxis(op, axis, offset, size))
+        return isCut(axis);
+      if (asked[axis] &&
+          (!isEqualConstantIntOrValue(asked[axis]->first, offset) ||
+           !isEqualConstantIntOrValue(asked[axis]->second, size)))
+        return ("expected tiles of operands to agree on axis " + Twine(axis) +
+                ", got different parts of it")
+            .str();
+      asked[axis] = std::make_pair(offset, size);
+    }
+  }
   return {};
 }
 
@@ -159,6 +200,8 @@ LogicalResult norm::normDomainTileFromResultTile(
     ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
     SmallVectorImpl<OpFoldResult> &domainOffsets,
     SmallVectorImpl<OpFoldResult> &domainSizes) {
+  if (!whyResultTileIsRefused(op, resultNumber, offsets, sizes).empty())
+    return failure();
   wholeDomain(op, builder, domainOffsets, domainSizes);
   for (auto [dim, axis] : llvm::enumerate(op.getResultAxes(resultNumber))) {
     domainOffsets[axis] = offsets[dim];
@@ -173,22 +216,16 @@ LogicalResult norm::normDomainTileFromOperandTiles(
     ArrayRef<SmallVector<OpFoldResult>> sizes,
     SmallVectorImpl<OpFoldResult> &domainOffsets,
     SmallVectorImpl<OpFoldResult> &domainSizes) {
+  if (!whyOperandTilesAreRefused(op, operandNumbers, offsets, sizes).empty())
+    return failure();
   wholeDomain(op, builder, domainOffsets, domainSizes);
-  SmallVector<bool> narrowed(op.getRank(), false);
   for (auto [i, operand] : llvm::enumerate(operandNumbers)) {
     for (auto [dim, axis] : llvm::enumerate(op.getOperandAxes(operand))) {
-      OpFoldResult offset = offsets[i][dim], size = sizes[i][dim];
-      // Two operands must ask for the same part of an axis they share.
-      if (narrowed[axis] &&
-          (!isEqualConstantIntOrValue(domainOffsets[axis], offset) ||
-           !isEqualConstantIntOrValue(domainSizes[axis], size)))
-        return failure();
-      domainOffsets[axis] = offset;
-      domainSizes[axis] = size;
-      narrowed[axis] = true;
+      domainOffsets[axis] = offsets[i][dim];
+      domainSizes[axis] = sizes[i][dim];
     }
   }
-  return success(whyTileIsRefused(op, domainOffsets, domainSizes).empty());
+  return success();
 }
 
 FailureOr<TilingResult> norm::generateNormResultTile(

@@ -73,13 +73,17 @@ def Norm_EpsilonAttr : Norm_Attr<"Epsilon", "epsilon"> {
   }];
   let parameters = (ins
     EnumParameter<Norm_EpsilonPlacement>:$placement,
-    "::llvm::APFloat":$value
+    // Compared bit by bit: a NaN, which the ops refuse, must equal itself.
+    APFloatParameter<"">:$value
   );
   let builders = [
+    // `value` is ignored for the placement `none`.
     AttrBuilder<(ins "EpsilonPlacement":$placement, "double":$value), [{
-      return $_get($_ctxt, placement, ::llvm::APFloat(value));
+      return $_get($_ctxt, placement, ::llvm::APFloat(
+          placement == EpsilonPlacement::None ? 0.0 : value));
     }]>
   ];
+  let genVerifyDecl = 1;
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// The value as a double; 0 for the placement `none`.

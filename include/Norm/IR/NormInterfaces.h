@@ -63,6 +63,19 @@ SmallVector<Range> normIterationDomain(NormOpInterface op, OpBuilder &builder);
 std::string whyTileIsRefused(NormOpInterface op, ArrayRef<OpFoldResult> offsets,
                              ArrayRef<OpFoldResult> sizes);
 
+/// The same for a tile of one result: only the axes that the result has count,
+/// all others are computed whole.
+std::string whyResultTileIsRefused(NormOpInterface op, unsigned resultNumber,
+                                   ArrayRef<OpFoldResult> offsets,
+                                   ArrayRef<OpFoldResult> sizes);
+
+/// The same for tiles of operands, which must also agree on the axes they
+/// share.
+std::string
+whyOperandTilesAreRefused(NormOpInterface op, ArrayRef<unsigned> operandNumbers,
+                          ArrayRef<SmallVector<OpFoldResult>> offsets,
+                          ArrayRef<SmallVector<OpFoldResult>> sizes);
+
 /// The op on slices of its operands. Refuses, before any IR is built and with
 /// an error, a tile that cuts a reduced axis.
 FailureOr<TilingResult> tileNorm(NormOpInterface op, OpBuilder &builder,
@@ -77,7 +90,8 @@ LogicalResult normResultTilePosition(NormOpInterface op, unsigned resultNumber,
                                      SmallVector<OpFoldResult> &resultSizes);
 
 /// The tile of the iteration space that computes a tile of a result: the
-/// result's own axes as given, other axes whole.
+/// result's own axes as given, other axes whole. Fails, before any IR is built,
+/// where whyResultTileIsRefused names a reason.
 LogicalResult normDomainTileFromResultTile(
     NormOpInterface op, OpBuilder &builder, unsigned resultNumber,
     ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
@@ -85,6 +99,8 @@ LogicalResult normDomainTileFromResultTile(
     SmallVectorImpl<OpFoldResult> &domainSizes);
 
 /// The same from tiles of operands, for fusing a norm into its producer.
+/// Fails, before any IR is built, where whyOperandTilesAreRefused names a
+/// reason.
 LogicalResult
 normDomainTileFromOperandTiles(NormOpInterface op, OpBuilder &builder,
                                ArrayRef<unsigned> operandNumbers,
@@ -93,7 +109,9 @@ normDomainTileFromOperandTiles(NormOpInterface op, OpBuilder &builder,
                                SmallVectorImpl<OpFoldResult> &domainOffsets,
                                SmallVectorImpl<OpFoldResult> &domainSizes);
 
-/// The tile of the op that computes a tile of one result.
+/// The tile of the op that computes a tile of one result. Fails in silence,
+/// before any IR is built, where whyResultTileIsRefused names a reason: the
+/// caller may well go on without fusing.
 FailureOr<TilingResult> generateNormResultTile(NormOpInterface op,
                                                OpBuilder &builder,
                                                unsigned resultNumber,

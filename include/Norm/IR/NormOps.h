@@ -11,6 +11,7 @@
 #include "Norm/IR/NormInterfaces.h"
 #include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace mlir::norm {
 
@@ -46,6 +47,14 @@ FloatType defaultComputeType(Value x, Value residual);
 /// Fills `state` for an op of the forward form. Used by the ops' builders.
 void buildFromContract(OpBuilder &builder, OperationState &state,
                        const NormContract &contract, bool hasMean);
+
+/// Constraint V3 and what every accessor relies on: one x, one y, tensors
+/// without encoding, element and compute types that norms know. Reads no
+/// operand or result through an accessor.
+LogicalResult verifyForwardValues(Operation *op,
+                                  ArrayRef<int32_t> operandSegments,
+                                  ArrayRef<int32_t> resultSegments,
+                                  std::optional<Type> computeType);
 
 /// Constraints V1-V17 as far as they apply to forward norms of the form
 /// x, residual, scale, shift. The attributes are passed as written.

@@ -19,9 +19,8 @@ include "mlir/Interfaces/TilingInterface.td"
 // Shared pieces
 //===----------------------------------------------------------------------===//
 
-/// f64, f32, f16 or bf16 (constraint V3).
-def Norm_Float : AnyTypeOf<[F64, F32, F16, BF16], "f64, f32, f16 or bf16">;
-def Norm_Tensor : RankedTensorOf<[Norm_Float]>;
+/// Element types are the verifier's to check (V3): it knows operands by name.
+def Norm_Tensor : RankedTensorOf<[AnyType]>;
 
 /// Operands that x is normalized together with, in printed order.
 defvar Norm_ForwardOperands = (ins
@@ -36,7 +35,7 @@ defvar Norm_ContractAttrs = (ins
   DenseI64ArrayAttr:$axes,
   Norm_EpsilonAttr:$epsilon,
   OptionalAttr<DenseI64ArrayAttr>:$affine_axes,
-  OptionalAttr<TypeAttrOf<Norm_Float>>:$compute_type,
+  OptionalAttr<TypeAttr>:$compute_type,
   DefaultValuedAttr<I64Attr, "0">:$correction,
   DefaultValuedAttr<F64Attr, "0.0">:$scale_offset,
   DefaultValuedAttr<Norm_AffineIn, "::mlir::norm::AffineIn::Compute">:$affine_in,
@@ -74,7 +73,8 @@ class Norm_ForwardOp<string mnemonic, string cppStatistic, bit hasMean,
          "generateResultTileValue",
          "getTiledImplementationFromOperandTiles",
          "getIterationDomainTileFromOperandTiles",
-         "getIterationDomainTileFromResultTile"]>,
+         "getIterationDomainTileFromResultTile",
+         "isOpFusableWithConsumerSlice", "isOpFusableWithProducerSlices"]>,
       DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
       Norm_NormOpInterface])> {
   let arguments = !con(Norm_ForwardOperands, Norm_ContractAttrs);
@@ -101,6 +101,7 @@ class Norm_ForwardOp<string mnemonic, string cppStatistic, bit hasMean,
                         "{}">:$discardableAttrs)>
   ];
   let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
   let extraClassDeclaration = [{
     ::mlir::TypedValue<::mlir::RankedTensorType> getInput() { return getX(); }
     ::mlir::TypedValue<::mlir::RankedTensorType> getResidualOrNull() {
@@ -169,6 +170,11 @@ class Norm_ForwardOp<string mnemonic, string cppStatistic, bit hasMean,
       state.addAttributes(attrs);
     }
     ::llvm::LogicalResult $cppClass::verify() {
+      // Accessors may be used only where the segments and types are right.
+      if (::mlir::failed(::mlir::norm::verifyForwardValues(
+              *this, getProperties().operandSegmentSizes,
+              getProperties().resultSegmentSizes, getComputeType())))
+        return ::mlir::failure();
       return ::mlir::norm::verifyForwardNorm(*this, getAxes(), getAffineAxes(),
                                              getComputeType());
     }
@@ -248,6 +254,19 @@ class Norm_ForwardOp<string mnemonic, string cppStatistic, bit hasMean,
       return ::mlir::norm::normDomainTileFromOperandTiles(
           *this, builder, operandNumbers, offsets, sizes, domainOffsets,
           domainSizes);
+    }
+    bool $cppClass::isOpFusableWithConsumerSlice(
+        unsigned resultNumber, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
+      return ::mlir::norm::whyResultTileIsRefused(*this, resultNumber, offsets,
+                                                  sizes).empty();
+    }
+    bool $cppClass::isOpFusableWithProducerSlices(
+        ::llvm::ArrayRef<unsigned> operandNumbers,
+        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> offsets,
+        ::llvm::ArrayRef<::llvm::SmallVector<::mlir::OpFoldResult>> sizes) {
+      return ::mlir::norm::whyOperandTilesAreRefused(*this, operandNumbers,
+                                                     offsets, sizes).empty();
     }
     ::llvm::FailureOr<::mlir::TilingResult>
     $cppClass::getTiledImplementationFromOperandTiles(
