@@ -1,0 +1,128 @@
+//===- Configure.cpp - norm-configure -*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Norm/Transforms/Passes.h"
+
+#include "Norm/IR/NormOps.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::norm {
+#define GEN_PASS_DEF_CONFIGURENORMPASS
+#include "Norm/Transforms/Passes.h.inc"
+} // namespace mlir::norm
+
+using namespace mlir;
+using namespace mlir::norm;
+
+/// Bytes of the accumulators of one row: two full vector registers of the
+/// widest kind, so that two independent chains of additions run at once.
+static constexpr int64_t kVectorBytes = 128;
+
+namespace {
+struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    if (columns < 0 || columns > 1024 || (columns & (columns - 1)) ||
+        rows < 0 || rows > 64) {
+      getOperation()->emitError("expected rows from 0 to 64 and columns 0 or a "
+                                "power of two up to 1024, got rows ")
+          << rows << " and columns " << columns;
+      return signalPassFailure();
+    }
+    getOperation()->walk([&](NormOpInterface op) {
+      if (!op->hasAttr(kStrategyAttrName))
+        configure(op);
+    });
+  }
+
+  void configure(NormOpInterface op) {
+    RankedTensorType type = op.getInput().getType();
+    if (type.getRank() == 0)
+      return;
+    bool isColumnReduced =
+        llvm::is_contained(op.getReducedAxes(), type.getRank() - 1);
+    int64_t chosenColumns = columns ? int64_t(columns) : chooseColumns(op);
+    int64_t chosenRows = rows ? int64_t(rows) : chooseRows(op, isColumnReduced);
+    std::optional<int64_t> bytes = countBytes(op);
+    bool isParallel =
+        (!bytes || *bytes > serialBytes) && hasSeveralTiles(op, chosenRows);
+    op->setAttr(kStrategyAttrName,
+                CpuStrategyAttr::get(op.getContext(), chosenRows, chosenColumns,
+                                     isParallel));
+    remark::analysis(op.getLoc(), remark::RemarkOpts::name("Strategy")
+                                      .category("norm-configure")
+                                      .function(functionName(op)))
+        << "rows " << Twine(chosenRows).str() << ", columns "
+        << Twine(chosenColumns).str() << ": "
+        << (isColumnReduced ? "the innermost axis is reduced"
+                            : "the innermost axis is kept, one lane an element")
+        << (isParallel ? "; on all threads" : "; on one thread: ")
+        << (isParallel ? ""
+            : bytes    ? Twine(*bytes).str() + " bytes read and written"
+                       : std::string("one tile"));
+  }
+
+  static StringRef functionName(Operation *op) {
+    auto function = op->getParentOfType<SymbolOpInterface>();
+    return function ? function.getName() : StringRef();
+  }
+
+  /// C from the reduced extents and the compute type alone: it decides bits.
+  static int64_t chooseColumns(NormOpInterface op) {
+    int64_t bits =
+        std::max<int64_t>(op.getComputeTypeOrDefault().getWidth(), 32);
+    int64_t full = kVectorBytes * 8 / bits;
+    RankedTensorType type = op.getInput().getType();
+    int64_t last = type.getRank() - 1;
+    if (!llvm::is_contained(op.getReducedAxes(), last) ||
+        type.isDynamicDim(last))
+      return full;
+    int64_t extent = std::max<int64_t>(type.getDimSize(last), 1);
+    return std::min<int64_t>(full, llvm::PowerOf2Ceil(extent));
+  }
+
+  /// R: several rows share the loads of scale and shift and overlap their
+  /// reductions, when a static number of rows is a multiple.
+  static int64_t chooseRows(NormOpInterface op, bool isColumnReduced) {
+    SmallVector<int64_t> kept = op.getKeptAxes();
+    if (!isColumnReduced || kept.empty())
+      return 1;
+    RankedTensorType type = op.getInput().getType();
+    if (type.isDynamicDim(kept.back()))
+      return 1;
+    int64_t extent = type.getDimSize(kept.back());
+    for (int64_t candidate : {4, 2})
+      if (extent > 0 && extent % candidate == 0)
+        return candidate;
+    return 1;
+  }
+
+  /// Bytes of all operands and results; nullopt when an extent is dynamic.
+  static std::optional<int64_t> countBytes(NormOpInterface op) {
+    int64_t bytes = 0;
+    auto add = [&](Type type) {
+      auto shaped = cast<ShapedType>(type);
+      if (!shaped.hasStaticShape())
+        return false;
+      bytes += shaped.getNumElements() * (shaped.getElementTypeBitWidth() / 8);
+      return true;
+    };
+    if (!llvm::all_of(op->getOperandTypes(), add) ||
+        !llvm::all_of(op->getResultTypes(), add))
+      return std::nullopt;
+    return bytes;
+  }
+
+  static bool hasSeveralTiles(NormOpInterface op, int64_t rows) {
+    std::optional<int64_t> tiles =
+        staticExtent(op.getInput().getType(), op.getKeptAxes());
+    return !tiles || *tiles > rows;
+  }
+};
+} // namespace
