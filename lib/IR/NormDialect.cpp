@@ -17,6 +17,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace mlir::norm;
@@ -78,12 +79,28 @@ static FailureOr<EpsilonAttr> parseEpsilonClause(AsmParser &parser) {
   return EpsilonAttr::get(parser.getContext(), *placement, value);
 }
 
+/// Prints a value with the fewest digits, from 7 on, that read back as it:
+/// 1.000000e-06, where `printFloat` has 9.9999999999999995E-7.
+static void printShortest(AsmPrinter &printer, const APFloat &value) {
+  double number = value.convertToDouble();
+  for (int digits = 6; value.isFinite() && digits <= 16; ++digits) {
+    SmallString<32> text;
+    llvm::raw_svector_ostream(text) << llvm::format("%.*e", digits, number);
+    double back;
+    if (!StringRef(text).getAsDouble(back) && back == number) {
+      printer << text;
+      return;
+    }
+  }
+  printer.printFloat(value);
+}
+
 static void printEpsilonClause(AsmPrinter &printer, EpsilonAttr epsilon) {
   printer << stringifyEpsilonPlacement(epsilon.getPlacement());
   if (epsilon.isNone())
     return;
   printer << " ";
-  printer.printFloat(epsilon.getValue());
+  printShortest(printer, epsilon.getValue());
 }
 
 LogicalResult EpsilonAttr::verify(function_ref<InFlightDiagnostic()> emitError,

@@ -75,10 +75,10 @@ func.func @results(%x: tensor<4x8xf16>) {
 
 // CHECK-LABEL: func @placements
 // CHECK-NEXT: epsilon inside_sqrt 0.000000e+00 :
-// CHECK-NEXT: epsilon inside_sqrt 9.9999999999999995E-7 :
+// CHECK-NEXT: epsilon inside_sqrt 1.000000e-06 :
 // CHECK-NEXT: epsilon outside_sqrt 1.000000e-03 :
-// CHECK-NEXT: epsilon max_inside 4.940660e-324 :
-// CHECK-NEXT: epsilon max_outside 9.9999999999999998E-13 :
+// CHECK-NEXT: epsilon max_inside 4.940656e-324 :
+// CHECK-NEXT: epsilon max_outside 1.000000e-12 :
 // CHECK-NEXT: epsilon none :
 func.func @placements(%x: tensor<8xf32>) {
   %0 = norm.layer_norm %x axes [0] epsilon inside_sqrt 0.0 : tensor<8xf32> -> tensor<8xf32>
