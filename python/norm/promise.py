@@ -22,7 +22,8 @@ what the previous step gave. Next to a tie that can go either way; the limits
 follow both ways through all later steps, and allow nothing more.
 
 Rows that are not finite (an infinity or a NaN went in) have no ulp: there the
-oracle's value itself is required, NaN for NaN.
+oracle's value itself is required, NaN for NaN. Only the mean of a row with an
+infinity may be NaN: it is m + delta, and delta is inf - inf.
 """
 
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ class Limits:
     low: np.ndarray
     high: np.ndarray
     unit: np.ndarray  # what errors are counted in: one ulp of B and the like
+    nan_for_infinity: bool = False
 
     def violations(self, actual):
         """A boolean array: where `actual` lies outside."""
@@ -68,6 +70,8 @@ class Limits:
             inside = (actual >= low) & (actual <= high)
         fixed = ~np.isfinite(low) & ~np.isfinite(high)
         same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+        if self.nan_for_infinity:
+            same |= np.isnan(actual) & np.isinf(expected)
         return ~np.where(fixed, same, inside)
 
 
@@ -133,6 +137,8 @@ def limits(ref, ulps):
 
 def _finish(ref, found):
     """y back in x's shape, and the sum, which has no slack."""
+    if "mean" in found:
+        found["mean"].nan_for_infinity = True
     y = found["y"]
     found["y"] = Limits(*(from_rows(np.ascontiguousarray(part), ref.shape, ref.spec)
                           for part in (y.expected, y.low, y.high, y.unit)))

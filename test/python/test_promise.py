@@ -86,6 +86,15 @@ def test_shape_dtype_and_nan_count():
         check(right, {"y": np.where(np.isnan(right.y), 0, right.y).astype(f32)})
 
 
+def test_the_mean_of_an_infinite_row():
+    right = layer_norm(f32_array([[1, np.inf, 3], [1, 2, 3]]), axes=(1,))
+    for mean in ([np.inf, 2], [np.nan, 2]):
+        check(right, {"mean": f32_array(mean)})
+    for mean in ([-np.inf, 2], [2, 2], [np.inf, np.nan]):
+        with pytest.raises(AssertionError):
+            check(right, {"mean": f32_array(mean)})
+
+
 def test_constant_rows_must_be_exact():
     x = np.full((1, 100), 1e10, f32)
     right = layer_norm(x, axes=(1,))
