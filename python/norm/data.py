@@ -16,6 +16,12 @@ def normal(rng, rows, extent, mean=0.0, std=1.0):
     return mean + std * rng.standard_normal((rows, extent))
 
 
+def levels(rng, rows, extent):
+    """Rows of deviation 1/16, 1/8, .. 4 and around, for an epsilon among them."""
+    std = 2.0 ** (np.arange(rows) % 7 - 4)
+    return std[:, None] * normal(rng, rows, extent, mean=0.1)
+
+
 def constant(rng, rows, extent):
     """A different value in each row, with a full significand."""
     return np.repeat(rng.standard_normal((rows, 1)) * 1e3, extent, axis=1)
@@ -86,9 +92,9 @@ def not_finite(rng, rows, extent):
     return x
 
 
-RANDOM = {"normal"}
+RANDOM = {"normal", "levels"}
 MAKERS = {maker.__name__: maker for maker in (
-    normal, constant, large_constant, zero, alternating, far_start, zero_start, ramp,
+    normal, levels, constant, large_constant, zero, alternating, far_start, zero_start, ramp,
     outlier, nearly_constant, mixed, not_finite)}
 
 

@@ -161,14 +161,10 @@ TABLE = [
     *product("far", op=["rms_norm"], mean=[1e3, 1e7], shape=(4, 768), axes=(1,),
              results=all_results),
     # Where epsilon goes, with statistics of its size.
-    *product("epsilon", op=ops, type=["f32", "f64", "bf16"], shape=(4, 33), axes=(1,),
-             mean=0.1, std=0.5, results=("y", "rstd"),
-             options=[dict(epsilon=0.3, placement=p) for p in (
-                 "inside_sqrt", "outside_sqrt", "max_inside", "max_outside", "none")]),
-    *product("epsilon", op=ops, shape=(2, 33), axes=(1,), mean=0.0, std=1e-6,
-             results=("y", "rstd"),
-             options=[dict(epsilon=1e-5, placement=p) for p in (
-                 "inside_sqrt", "outside_sqrt", "max_inside", "max_outside", "none")]),
+    *product("epsilon", op=ops, type=["f32", "f64", "bf16"], shape=(7, 33), axes=(1,),
+             data="levels", results=("y", "rstd"), options=[
+                 dict(epsilon=0.3, placement=p) for p in (
+                     "inside_sqrt", "outside_sqrt", "max_inside", "max_outside", "none")]),
     *product("zero", op=ops, shape=(2, 33), axes=(1,), data="zero", results=("y", "rstd"),
              options=[dict(placement="none"), dict(placement="none", zero_policy="zero"),
                       dict(epsilon=0.0, zero_policy="zero"),
@@ -206,17 +202,19 @@ TABLE = [
     *product("results", op=["rms_norm"], shape=(6, 40), axes=(1,), operands="rg", results=[
         ("y", "variance"), ("y", "rstd"), ("y", "sum"), ("y", "variance", "rstd", "sum")]),
     # Residuals.
-    *product("residual", op=ops, type=["f64", "f32", "f16", "bf16"], operands="rgb",
-             results=("y", "mean", "rstd", "sum"), mean=20.0, shape__axes=[
-                 ((5, 129), (1,)), ((4, 1023), (1,)), ((4, 7, 9), (0, 2))],
-             options=[{}, dict(sum_rounding="compute")]),
+    *product("residual", op=ops, operands="rgb", results=("y", "mean", "rstd", "sum"),
+             mean=20.0, shape__axes=[((5, 129), (1,)), ((4, 1023), (1,)), ((4, 7, 9), (0, 2))],
+             type__options=[
+                 ("f64", {}), ("f32", {}), ("f16", {}), ("bf16", {}),
+                 ("f16", dict(sum_rounding="compute")), ("bf16", dict(sum_rounding="compute")),
+                 ("f32", dict(sum_rounding="compute", compute="f64"))]),
     *product("residual", op=ops, dynamic=["all"], operands="rgb", results=("y", "sum"),
              type=["f32", "bf16"], shape=(5, 129), axes=(1,)),
     *product("residual-types", op=ops, operands="rgb", results=("y", "rstd", "sum"),
              shape=(5, 65), axes=(1,), type__residual_type__options=[
                  ("bf16", "f32", {}), ("f32", "bf16", {}), ("f16", "bf16", {}),
                  ("bf16", "f16", dict(sum="f32")), ("bf16", "bf16", dict(sum="f32")),
-                 ("bf16", "f32", dict(sum="f32", sum_rounding="compute")),
+                 ("bf16", "f32", dict(sum_rounding="compute")),
                  ("f32", "f32", dict(sum="bf16", result="bf16")), ("f32", "f64", {})]),
     # Types.
     *product("types", op=ops, shape=(5, 65), axes=(1,), type=["f16", "bf16", "f32"],
@@ -231,12 +229,12 @@ TABLE = [
                  ("f16", "f16", dict(compute="f64", result="f32"))]),
     *product("narrow", op=ops, shape__axes=[((5, 33), (1,)), ((3, 768), (1,)), ((6, 5, 8), (0, 2))],
              results=all_results, mean=0.75, type__options=[
-                 ("bf16", dict(compute="bf16", epsilon=1e-2)),
-                 ("f16", dict(compute="f16", epsilon=1e-2)),
-                 ("f32", dict(compute="bf16", epsilon=1e-2)),
-                 ("f64", dict(compute="f16", epsilon=1e-2)),
-                 ("bf16", dict(compute="bf16", epsilon=1e-2, affine_in="result")),
-                 ("bf16", dict(compute="bf16", epsilon=1e-2, scale_offset=1.0,
+                 ("bf16", dict(compute="bf16", epsilon=0.25)),
+                 ("f16", dict(compute="f16", epsilon=0.25)),
+                 ("f32", dict(compute="bf16", epsilon=0.25)),
+                 ("f64", dict(compute="f16", epsilon=0.25)),
+                 ("bf16", dict(compute="bf16", affine_in="result", result="f32")),
+                 ("bf16", dict(compute="bf16", epsilon=0.25, scale_offset=1.0,
                                placement="outside_sqrt"))]),
     # The other attributes.
     *product("offset", op=ops, type=["f64", "f32", "f16", "bf16"], shape=(5, 65), axes=(1,),
