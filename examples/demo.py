@@ -1,15 +1,14 @@
 """Finds, fuses, compiles and checks the norms of two real model layers.
 
-usage: demo.py --build BUILD [--out DIR]
+usage: demo.py [--out DIR]
 
 Takes the linalg IR that PyTorch's exporter wrote for one Llama layer and one
-GPT-2 layer and shows in one screenful what this project does with them.
+GPT-2 layer, and shows in one screenful what this project does with them.
 """
 
 import argparse
 import json
 import re
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -19,59 +18,54 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from norm import reference  # noqa: E402
+from norm import reference, tools  # noqa: E402
 
-FIND = ["--norm-raise", "--norm-fuse-residual", "--canonicalize", "--cse"]
-
-
-class Tools:
-    """norm-opt and norm-run of one build."""
-
-    def __init__(self, build: Path):
-        self.bin = build / "bin"
-
-    def call(self, tool: str, *arguments) -> str:
-        command = [str(self.bin / tool), *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(f"{' '.join(command)}\nfailed:\n{done.stderr}")
-        return done.stdout
-
-    def transform(self, source: Path, target: Path, *flags) -> Path:
-        self.call("norm-opt", source, *flags, "-o", target)
-        return target
-
-    def report(self, source: Path) -> dict:
-        return json.loads(self.call("norm-opt", source, "--norm-report=format=json", "-o", "/dev/null"))
-
-    def run(self, program: Path, inputs, out: Path, target="cpu") -> np.ndarray:
-        """Runs @main of the program; inputs are .npy files; returns its first result."""
-        self.call(
-            "norm-run",
-            program,
-            "--entry=main",
-            f"--target={target}",
-            *(f"--input={path}" for path in inputs),
-            f"--output={out}",
-        )
-        return np.load(out)
+CORPUS = ROOT / "test" / "Corpus"
+FIND = ("--norm-raise", "--norm-fuse-residual", "--canonicalize", "--cse")
 
 
-def count_ops(program: Path) -> Counter:
-    """How often each operation occurs in a program's text, constants aside."""
-    text = program.read_text()
+class Layer:
+    """One exported layer: its program, its stored inputs and its f64 reference."""
+
+    def __init__(self, name: str, out: Path):
+        self.name, self.out = name, out
+        self.source = CORPUS / f"{name}.linalg.mlir"
+        stored = np.load(CORPUS / f"{name}.npz")
+        count = sum(key.startswith("in") for key in stored.files)
+        self.inputs = [stored[f"in{index}"] for index in range(count)]
+        self.reference = stored["ref0"]
+        self.text = self.source.read_text()
+        self.raised = tools.norm_opt(self.text, *FIND)
+        (out / f"{name}.norm.mlir").write_text(self.raised)
+
+    def report(self):
+        """What norm-report says of each norm that was found."""
+        path = self.out / f"{self.name}.report.json"
+        path.write_text(tools.norm_opt(self.raised, "--norm-report=format=json"))
+        return json.loads(path.read_text())
+
+    def run(self, text: str, inputs=None) -> np.ndarray:
+        """Compiles @main of a program for the CPU and runs it; its first result."""
+        directory = self.out / "run"
+        return tools.norm_run(directory, text, inputs or self.inputs, ["f32"])[0]
+
+
+def count_ops(text: str) -> Counter:
+    """How often each operation occurs, constants and empty tensors aside."""
     names = re.findall(r"(?:^|= )\s*((?:linalg|tensor|arith|math|norm)\.[\w.]+)", text, re.M)
     return Counter(name for name in names if name not in ("arith.constant", "tensor.empty"))
 
 
-def save_arrays(arrays, out: Path, stem: str):
-    paths = []
-    for index, array in enumerate(arrays):
-        paths.append(out / f"{stem}.in{index}.npy")
-        np.save(paths[-1], array)
-    return paths
-
-
-def relative_error(value, expected) -> float:
-    expected = np.asarray(expected, np.float64)
+def relative_error(value: np.ndarray, expected: np.ndarray) -> float:
     return float(np.max(np.abs(value - expected)) / np.max(np.abs(expected)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "demo")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+
+
+if __name__ == "__main__":
+    main()
