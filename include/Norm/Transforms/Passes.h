@@ -15,6 +15,12 @@ class RewritePatternSet;
 
 namespace norm {
 
+/// What raising does with statistics that the IR takes in a 16-bit type.
+enum class StatisticsMode {
+  Keep, ///< make that type the op's compute type
+  Widen ///< use the op's default compute type
+};
+
 #define GEN_PASS_DECL
 #include "Norm/Transforms/Passes.h.inc"
 

@@ -98,4 +98,36 @@ def MapToRegistersPass : Pass<"norm-map-to-registers"> {
   ];
 }
 
+def RaiseNormPass : Pass<"norm-raise"> {
+  let summary = "find decomposed normalizations and raise them to norm ops";
+  let description = [{
+    Recognizes normalizations that a frontend decomposed into `linalg`, `arith`
+    and `math` on tensors. What an element is made of decides, not how the IR
+    spells it: reshapes that move unit dimensions, broadcasts, transposes and
+    casts are looked through, and values may have any number of uses. A mean, a
+    statistic or a factor that others use becomes a result of the op.
+
+    Where something looks like a norm and is none (the mean of another value,
+    another divisor, an epsilon known only at run time, ...), nothing is raised
+    and a `missed` remark of category `norm-raise`, named for the first failed
+    condition, says why.
+
+    `statistics` says what becomes of statistics that the IR takes in a 16-bit
+    type: `keep` makes it the op's compute type, `widen` drops it.
+  }];
+  let options = [
+    Option<"statistics", "statistics", "::mlir::norm::StatisticsMode",
+           /*default=*/"::mlir::norm::StatisticsMode::Keep",
+           "What to do with statistics taken in a 16-bit type",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::norm::StatisticsMode::Keep, "keep",
+                        "make it the op's compute type"),
+             clEnumValN(::mlir::norm::StatisticsMode::Widen, "widen",
+                        "use the op's default compute type"))}]>
+  ];
+  let dependentDialects = [
+    "::mlir::norm::NormDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // NORM_TRANSFORMS_PASSES_TD
