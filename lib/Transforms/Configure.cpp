@@ -9,6 +9,7 @@
 
 #include "Norm/IR/NormOps.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::norm {
@@ -30,9 +31,10 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
   void runOnOperation() override {
     if (columns < 0 || columns > 1024 || (columns & (columns - 1)) ||
         rows < 0 || rows > 64) {
-      getOperation()->emitError("expected rows from 0 to 64 and columns 0 or a "
-                                "power of two up to 1024, got rows ")
-          << rows << " and columns " << columns;
+      emitError(getOperation()->getLoc(),
+                "expected rows from 0 to 64 and columns 0 or a power of two "
+                "up to 1024, got rows ")
+          << int64_t(rows) << " and columns " << int64_t(columns);
       return signalPassFailure();
     }
     getOperation()->walk([&](NormOpInterface op) {
@@ -58,14 +60,17 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     remark::analysis(op.getLoc(), remark::RemarkOpts::name("Strategy")
                                       .category("norm-configure")
                                       .function(functionName(op)))
-        << "rows " << Twine(chosenRows).str() << ", columns "
-        << Twine(chosenColumns).str() << ": "
-        << (isColumnReduced ? "the innermost axis is reduced"
-                            : "the innermost axis is kept, one lane an element")
-        << (isParallel ? "; on all threads" : "; on one thread: ")
-        << (isParallel ? ""
-            : bytes    ? Twine(*bytes).str() + " bytes read and written"
-                       : std::string("one tile"));
+        << remark::reason(
+               "rows {0}, columns {1}: {2}; {3}", chosenRows, chosenColumns,
+               isColumnReduced
+                   ? "the innermost axis is reduced"
+                   : "the innermost axis is kept, one lane an element",
+               isParallel ? std::string("on all threads")
+               : bytes    ? llvm::formatv("on one thread: {0} bytes read and "
+                                          "written",
+                                          *bytes)
+                                .str()
+                          : std::string("on one thread: one tile"));
   }
 
   static StringRef functionName(Operation *op) {

@@ -34,6 +34,7 @@ public:
   FailureOr<scf::ForallOp> run();
 
 private:
+  LogicalResult verifyRows();
   scf::ForallOp createLoop();
   LogicalResult fillBody(scf::ForallOp loop);
 
@@ -54,11 +55,14 @@ scf::ForallOp Tiler::createLoop() {
   bool isColumnReduced = !llvm::is_contained(kept, last);
   for (int64_t axis : kept) {
     loopAxes.push_back(axis);
-    if (axis != kept.back())
-      steps.push_back(1);
-    else
-      steps.push_back(isColumnReduced ? strategy.getRows()
-                                      : strategy.getColumns());
+    std::optional<int64_t> extent = getConstantIntValue(domain[axis].size);
+    int64_t step = 1;
+    if (axis == kept.back())
+      step = isColumnReduced ? strategy.getRows() : strategy.getColumns();
+    // A short axis of lanes is one static tile.
+    if (!isColumnReduced && extent && *extent > 0)
+      step = std::min(step, *extent);
+    steps.push_back(step);
   }
 
   SmallVector<OpFoldResult> lower, upper, step;
@@ -139,7 +143,27 @@ LogicalResult Tiler::fillBody(scf::ForallOp loop) {
   return success();
 }
 
+/// Rows of a vector are a static number: R divides the rows' extent.
+LogicalResult Tiler::verifyRows() {
+  SmallVector<int64_t> kept = op.getKeptAxes();
+  if (kept.empty() || kept.back() == op.getRank() - 1 ||
+      strategy.getRows() == 1)
+    return success();
+  RankedTensorType type = op.getInput().getType();
+  int64_t extent = type.getDimSize(kept.back());
+  if (!ShapedType::isDynamic(extent) && extent % strategy.getRows() == 0)
+    return success();
+  return op->emitOpError("expected the rows of '")
+         << kStrategyAttrName << "' to divide the extent of axis "
+         << kept.back() << ", "
+         << (ShapedType::isDynamic(extent) ? "a dynamic one"
+                                           : Twine(extent).str())
+         << ", got " << strategy.getRows();
+}
+
 FailureOr<scf::ForallOp> Tiler::run() {
+  if (failed(verifyRows()))
+    return failure();
   rewriter.setInsertionPoint(op);
   scf::ForallOp loop = createLoop();
   if (failed(fillBody(loop))) {
@@ -250,6 +274,51 @@ static scf::ForallOp fuseConsumers(RewriterBase &rewriter, scf::ForallOp loop) {
   return loop;
 }
 
+/// A norm whose result only a fused consumer reads need not be written: drops
+/// results without uses, and what is dead in the body after fusion.
+static void dropUnusedResults(RewriterBase &rewriter, scf::ForallOp loop) {
+  SmallVector<Value> destinations;
+  SmallVector<OpResult> used;
+  for (OpResult result : loop->getResults())
+    if (!result.use_empty()) {
+      used.push_back(result);
+      destinations.push_back(loop.getTiedOpOperand(result)->get());
+    }
+  if (used.size() != loop->getNumResults()) {
+    rewriter.setInsertionPoint(loop);
+    auto slimmer = scf::ForallOp::create(
+        rewriter, loop.getLoc(), loop.getMixedLowerBound(),
+        loop.getMixedUpperBound(), loop.getMixedStep(), destinations,
+        loop.getMapping());
+    slimmer->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+    SmallVector<Value> arguments(slimmer.getInductionVars());
+    unsigned next = 0;
+    for (OpResult result : loop->getResults()) {
+      BlockArgument argument =
+          loop.getTiedBlockArgument(loop.getTiedOpOperand(result));
+      if (!result.use_empty()) {
+        arguments.push_back(slimmer.getRegionIterArgs()[next++]);
+        continue;
+      }
+      arguments.push_back(loop.getTiedOpOperand(result)->get());
+      for (Operation *user : llvm::make_early_inc_range(argument.getUsers()))
+        if (isa<tensor::ParallelInsertSliceOp>(user))
+          rewriter.eraseOp(user);
+    }
+    rewriter.eraseOp(slimmer.getTerminator());
+    rewriter.mergeBlocks(loop.getBody(), slimmer.getBody(), arguments);
+    for (auto [result, replacement] :
+         llvm::zip_equal(used, slimmer->getResults()))
+      rewriter.replaceAllUsesWith(result, replacement);
+    rewriter.eraseOp(loop);
+    loop = slimmer;
+  }
+  for (Operation &op : llvm::make_early_inc_range(
+           llvm::reverse(loop.getBody()->getOperations())))
+    if (isOpTriviallyDead(&op))
+      rewriter.eraseOp(&op);
+}
+
 namespace {
 struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
   void runOnOperation() override {
@@ -269,7 +338,7 @@ struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
       if (failed(loop))
         return signalPassFailure();
       fuseProducers(rewriter, *loop);
-      fuseConsumers(rewriter, *loop);
+      dropUnusedResults(rewriter, fuseConsumers(rewriter, *loop));
     }
   }
 };

@@ -1,0 +1,57 @@
+// RUN: norm-opt %s --norm-configure | FileCheck %s
+// RUN: norm-opt %s --norm-configure --remarks-filter="norm-configure" 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: norm-opt %s --norm-configure="rows=1 columns=16" | FileCheck %s --check-prefix=FORCED
+
+// Rows are shared four at a time when their number is a multiple; a big tensor
+// goes to all threads.
+// CHECK-LABEL: func @big
+// CHECK: norm.layer_norm {{.*}} {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true>}
+// REMARK: {{.*}}rows 4, columns 32: the innermost axis is reduced; on all threads
+// FORCED-LABEL: func @big
+// FORCED: #norm.cpu<rows = 1, columns = 16, parallel = true>
+func.func @big(%x: tensor<4096x768xf32>) -> tensor<4096x768xf32> {
+  %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<4096x768xf32> -> tensor<4096x768xf32>
+  return %y : tensor<4096x768xf32>
+}
+
+// CHECK-LABEL: func @small
+// CHECK: #norm.cpu<rows = 2, columns = 32, parallel = false>
+// REMARK: {{.*}}on one thread: 48 bytes read and written
+func.func @small(%x: tensor<6x1xf32>, %z: tensor<6x768xf32>) -> (tensor<6x1xf32>, tensor<6x768xf32>) {
+  %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<6x1xf32> -> tensor<6x1xf32>
+  %w = norm.rms_norm %z axes [1] epsilon inside_sqrt 1.0e-5 : tensor<6x768xf32> -> tensor<6x768xf32>
+  return %y, %w : tensor<6x1xf32>, tensor<6x768xf32>
+}
+
+// The columns follow from the reduced extent and the compute type, never from
+// the number of rows: they decide the bits of a row.
+// CHECK-LABEL: func @columns
+// CHECK: rows = 1, columns = 8,
+// CHECK: rows = 4, columns = 8,
+// CHECK: rows = 1, columns = 8,
+// CHECK: rows = 1, columns = 16,
+// CHECK: rows = 1, columns = 32,
+func.func @columns(%a: tensor<3x5xf32>, %b: tensor<4x5xf32>, %c: tensor<?x5xf32>, %d: tensor<1x768xf64>, %e: tensor<1x?xbf16>) {
+  %0 = norm.rms_norm %a axes [1] epsilon none : tensor<3x5xf32> -> tensor<3x5xf32>
+  %1 = norm.rms_norm %b axes [1] epsilon none : tensor<4x5xf32> -> tensor<4x5xf32>
+  %2 = norm.rms_norm %c axes [1] epsilon none : tensor<?x5xf32> -> tensor<?x5xf32>
+  %3 = norm.rms_norm %d axes [1] epsilon none : tensor<1x768xf64> -> tensor<1x768xf64>
+  %4 = norm.rms_norm %e axes [1] epsilon none : tensor<1x?xbf16> -> tensor<1x?xbf16>
+  return
+}
+
+// What somebody wrote stays.
+// CHECK-LABEL: func @kept
+// CHECK: #norm.cpu<rows = 1, columns = 64, parallel = false>
+func.func @kept(%x: tensor<4096x768xf32>) -> tensor<4096x768xf32> {
+  %y = norm.rms_norm %x axes [1] epsilon none {norm.strategy = #norm.cpu<rows = 1, columns = 64, parallel = false>} : tensor<4096x768xf32> -> tensor<4096x768xf32>
+  return %y : tensor<4096x768xf32>
+}
+
+// CHECK-LABEL: func @lanes
+// CHECK: #norm.cpu<rows = 1, columns = 32, parallel = true>
+// REMARK: {{.*}}the innermost axis is kept, one lane an element
+func.func @lanes(%x: tensor<64x4096xf32>) -> tensor<64x4096xf32> {
+  %y = norm.layer_norm %x axes [0] epsilon inside_sqrt 1.0e-5 : tensor<64x4096xf32> -> tensor<64x4096xf32>
+  return %y : tensor<64x4096xf32>
+}

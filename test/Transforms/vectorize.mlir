@@ -1,0 +1,88 @@
+// RUN: norm-opt %s --norm-configure --norm-tile --norm-lower-to-linalg --norm-vectorize --cse --split-input-file | FileCheck %s
+
+// One sweep for the sum of squares, one that writes; x is read in vectors of
+// R x C and the gain once for all rows.
+// CHECK-LABEL: func @rms
+// CHECK-NOT: linalg
+// CHECK: scf.forall
+// CHECK: scf.for %{{.*}} = %c0 to %c128 step %c32 iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<4x32xf32>)
+// CHECK:   %[[X:.*]] = vector.transfer_read {{.*}} vector<4x32xf32>
+// CHECK:   %[[SQ:.*]] = arith.mulf %[[X]], %[[X]]
+// CHECK:   arith.addf %[[ACC]], %[[SQ]]
+// CHECK: vector.multi_reduction <add>, %{{.*}}, %{{.*}} [1] : vector<4x32xf32> to vector<4xf32>
+// CHECK: math.sqrt %{{.*}} : vector<4xf32>
+// CHECK: scf.for {{.*}} -> (tensor<4x128xf32>)
+// CHECK:   vector.transfer_read {{.*}} vector<32xf32>
+// CHECK:   vector.transfer_write
+// CHECK-NOT: iter_args
+func.func @rms(%x: tensor<4x128xf32>, %g: tensor<128xf32>) -> tensor<4x128xf32> {
+  %y = norm.rms_norm %x scale(%g : tensor<128xf32>) axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x128xf32> -> tensor<4x128xf32>
+  return %y : tensor<4x128xf32>
+}
+
+// -----
+
+// Corrected two-pass: mean, then both sums of the deviation in one sweep.
+// CHECK-LABEL: func @ln
+// CHECK: scf.for {{.*}} -> (vector<1x32xf32>)
+// CHECK: scf.for {{.*}} -> (vector<1x32xf32>, vector<1x32xf32>)
+// CHECK: scf.for {{.*}} -> (tensor<1x128xf32>)
+// CHECK-NOT: iter_args
+func.func @ln(%x: tensor<1x128xf32>) -> tensor<1x128xf32> {
+  %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<1x128xf32> -> tensor<1x128xf32>
+  return %y : tensor<1x128xf32>
+}
+
+// -----
+
+// More than 128 additions into one accumulator: a second level of loops, each
+// block from zero, folded into the outer sum.
+// CHECK-LABEL: func @blocked
+// CHECK: %[[ZERO:.*]] = vector.broadcast %{{.*}} : f32 to vector<1x32xf32>
+// CHECK: scf.for %[[B:.*]] = %c0 to %c65536 step %c4096 iter_args(%[[OUTER:.*]] = %[[ZERO]])
+// CHECK:   %[[INNER:.*]] = scf.for %{{.*}} = %[[B]] to %{{.*}} step %{{.*}} iter_args(%{{.*}} = %[[ZERO]])
+// CHECK:   arith.addf %[[OUTER]], %[[INNER]]
+// CHECK: %[[MASK:.*]] = vector.create_mask
+// CHECK: vector.transfer_read {{.*}}, %[[MASK]]
+// CHECK: arith.select %[[MASK]], %{{.*}}, %[[ZERO]]
+func.func @blocked(%x: tensor<1x65537xf32>) -> tensor<1x65537xf32> {
+  %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<1x65537xf32> -> tensor<1x65537xf32>
+  return %y : tensor<1x65537xf32>
+}
+
+// -----
+
+// Reduced outside, kept innermost: lanes add up on their own, no reduction
+// across a vector.
+// CHECK-LABEL: func @lanes
+// CHECK-NOT: multi_reduction
+// CHECK: scf.for %{{.*}} = %c0 to %c7 step %c1 iter_args({{.*}}) -> (vector<32xf32>)
+// CHECK-NOT: multi_reduction
+func.func @lanes(%x: tensor<7x64xf32>) -> tensor<7x64xf32> {
+  %y = norm.rms_norm %x axes [0] epsilon inside_sqrt 1.0e-6 : tensor<7x64xf32> -> tensor<7x64xf32>
+  return %y : tensor<7x64xf32>
+}
+
+// -----
+
+// A dynamic row: whole vectors up to the last multiple of C, then a mask.
+// CHECK-LABEL: func @dynamic
+// CHECK: %[[REM:.*]] = arith.remui %[[N:.*]], %c32
+// CHECK: %[[WHOLE:.*]] = arith.subi %[[N]], %[[REM]]
+// CHECK: scf.for
+// CHECK: vector.create_mask %c1, %{{.*}} : vector<1x32xi1>
+func.func @dynamic(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<?x?xf32> -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}
+
+// -----
+
+// Statistics of a rank-1 input are scalars.
+// CHECK-LABEL: func @vector
+// CHECK: vector.multi_reduction <add>, %{{.*}}, %{{.*}} [0] : vector<32xf32> to f32
+// CHECK: tensor.insert %{{.*}} : tensor<f32>
+func.func @vector(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<f32>) {
+  %y, %r = norm.rms_norm %x axes [0] epsilon none : tensor<64xf32> -> tensor<64xf32> rstd(tensor<f32>)
+  return %y, %r : tensor<64xf32>, tensor<f32>
+}
