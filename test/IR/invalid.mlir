@@ -225,7 +225,7 @@ func.func @unranked(%x: tensor<*xf32>) {
 // -----
 
 func.func @unranked_generic(%x: tensor<*xf32>) {
-  // expected-error @+1 {{operand #0 must be ranked tensor of any type values, but got 'tensor<*xf32>'}}
+  // expected-error @+1 {{operand #0 must be ranked tensor of f64, f32, f16 or bf16, but got 'tensor<*xf32>'}}
   %0 = "norm.layer_norm"(%x) <{axes = array<i64: 0>, epsilon = #norm.epsilon<none>, operandSegmentSizes = array<i32: 1, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0>}> : (tensor<*xf32>) -> tensor<4xf32>
   return
 }

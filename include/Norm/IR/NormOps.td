@@ -19,8 +19,10 @@ include "mlir/Interfaces/TilingInterface.td"
 // Shared pieces
 //===----------------------------------------------------------------------===//
 
-/// Element types are the verifier's to check (V3): it knows operands by name.
-def Norm_Tensor : RankedTensorOf<[AnyType]>;
+/// Only the rank is checked here. Element types and the absence of an encoding
+/// are the verifier's to check (V3): it knows operands and results by name.
+def Norm_Tensor : Type<IsRankedTensorTypePred,
+    "ranked tensor of f64, f32, f16 or bf16", "::mlir::RankedTensorType">;
 
 /// Operands that x is normalized together with, in printed order.
 defvar Norm_ForwardOperands = (ins
