@@ -58,13 +58,11 @@ LogicalResult norm::reifyNormResultShapes(NormOpInterface op,
 // Tiles
 //===----------------------------------------------------------------------===//
 
-/// Whether `size` provably is the whole extent of `axis` of x. A full tile of
-/// a dynamic extent arrives as another `tensor.dim`, so values are compared by
-/// their bounds.
-static bool coversAxis(NormOpInterface op, int64_t axis, OpFoldResult offset,
-                       OpFoldResult size) {
-  if (!isConstantIntValue(offset, 0))
-    return false;
+/// Whether `size` provably is the whole extent of `axis` of x. Tiles lie inside
+/// the iteration space, so such a tile starts at 0, however its offset is
+/// written. A full tile of a dynamic extent arrives as another `tensor.dim`, so
+/// values are compared by their bounds.
+static bool coversAxis(NormOpInterface op, int64_t axis, OpFoldResult size) {
   int64_t extent = op.getInput().getType().getDimSize(axis);
   if (std::optional<int64_t> constant = getConstantIntValue(size))
     return !ShapedType::isDynamic(extent) && *constant == extent;
@@ -85,22 +83,19 @@ static std::string isCut(int64_t axis) {
 }
 
 std::string norm::whyTileIsRefused(NormOpInterface op,
-                                   ArrayRef<OpFoldResult> offsets,
                                    ArrayRef<OpFoldResult> sizes) {
   for (int64_t axis : op.getReducedAxes())
-    if (!coversAxis(op, axis, offsets[axis], sizes[axis]))
+    if (!coversAxis(op, axis, sizes[axis]))
       return isCut(axis);
   return {};
 }
 
 std::string norm::whyResultTileIsRefused(NormOpInterface op,
                                          unsigned resultNumber,
-                                         ArrayRef<OpFoldResult> offsets,
                                          ArrayRef<OpFoldResult> sizes) {
   SmallVector<int64_t> reduced = op.getReducedAxes();
   for (auto [dim, axis] : llvm::enumerate(op.getResultAxes(resultNumber)))
-    if (llvm::is_contained(reduced, axis) &&
-        !coversAxis(op, axis, offsets[dim], sizes[dim]))
+    if (llvm::is_contained(reduced, axis) && !coversAxis(op, axis, sizes[dim]))
       return isCut(axis);
   return {};
 }
@@ -116,8 +111,7 @@ norm::whyOperandTilesAreRefused(NormOpInterface op,
   for (auto [i, operand] : llvm::enumerate(operandNumbers)) {
     for (auto [dim, axis] : llvm::enumerate(op.getOperandAxes(operand))) {
       OpFoldResult offset = offsets[i][dim], size = sizes[i][dim];
-      if (llvm::is_contained(reduced, axis) &&
-          !coversAxis(op, axis, offset, size))
+      if (llvm::is_contained(reduced, axis) && !coversAxis(op, axis, size))
         return isCut(axis);
       if (asked[axis] &&
           (!isEqualConstantIntOrValue(asked[axis]->first, offset) ||
@@ -140,7 +134,7 @@ static SmallVector<OpFoldResult> pick(ArrayRef<OpFoldResult> all,
 FailureOr<TilingResult> norm::tileNorm(NormOpInterface op, OpBuilder &builder,
                                        ArrayRef<OpFoldResult> offsets,
                                        ArrayRef<OpFoldResult> sizes) {
-  std::string reason = whyTileIsRefused(op, offsets, sizes);
+  std::string reason = whyTileIsRefused(op, sizes);
   if (!reason.empty()) {
     op->emitOpError(reason);
     return failure();
@@ -200,7 +194,7 @@ LogicalResult norm::normDomainTileFromResultTile(
     ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
     SmallVectorImpl<OpFoldResult> &domainOffsets,
     SmallVectorImpl<OpFoldResult> &domainSizes) {
-  if (!whyResultTileIsRefused(op, resultNumber, offsets, sizes).empty())
+  if (!whyResultTileIsRefused(op, resultNumber, sizes).empty())
     return failure();
   wholeDomain(op, builder, domainOffsets, domainSizes);
   for (auto [dim, axis] : llvm::enumerate(op.getResultAxes(resultNumber))) {

@@ -58,15 +58,14 @@ SmallVector<utils::IteratorType> normLoopIteratorTypes(NormOpInterface op);
 /// The extents of x.
 SmallVector<Range> normIterationDomain(NormOpInterface op, OpBuilder &builder);
 
-/// Why the tile given by `offsets` and `sizes` cannot be computed on its own:
-/// a reduced axis that it does not cover wholly. Empty if it can. Builds no IR.
-std::string whyTileIsRefused(NormOpInterface op, ArrayRef<OpFoldResult> offsets,
-                             ArrayRef<OpFoldResult> sizes);
+/// Why a tile of the iteration space with these sizes cannot be computed on its
+/// own: a reduced axis that it does not cover wholly. Empty if it can. Offsets
+/// do not matter: a tile lies inside the space. Builds no IR.
+std::string whyTileIsRefused(NormOpInterface op, ArrayRef<OpFoldResult> sizes);
 
 /// The same for a tile of one result: only the axes that the result has count,
 /// all others are computed whole.
 std::string whyResultTileIsRefused(NormOpInterface op, unsigned resultNumber,
-                                   ArrayRef<OpFoldResult> offsets,
                                    ArrayRef<OpFoldResult> sizes);
 
 /// The same for tiles of operands, which must also agree on the axes they

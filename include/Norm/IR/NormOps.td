@@ -260,8 +260,8 @@ class Norm_ForwardOp<string mnemonic, string cppStatistic, bit hasMean,
     bool $cppClass::isOpFusableWithConsumerSlice(
         unsigned resultNumber, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
         ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
-      return ::mlir::norm::whyResultTileIsRefused(*this, resultNumber, offsets,
-                                                  sizes).empty();
+      return ::mlir::norm::whyResultTileIsRefused(*this, resultNumber, sizes)
+          .empty();
     }
     bool $cppClass::isOpFusableWithProducerSlices(
         ::llvm::ArrayRef<unsigned> operandNumbers,

@@ -1,0 +1,63 @@
+// RUN: norm-opt %s -split-input-file -verify-diagnostics | FileCheck %s
+
+// CHECK-LABEL: func @norm
+// CHECK: {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true>}
+func.func @norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = norm.layer_norm %x axes [1] epsilon none {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true>} : tensor<4x8xf32> -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: func @loop
+// CHECK: scf.forall
+// CHECK: {norm.strategy = #norm.cpu<rows = 64, columns = 1024, parallel = false>}
+func.func @loop() {
+  scf.forall (%i) in (4) {
+  } {norm.strategy = #norm.cpu<rows = 64, columns = 1024, parallel = false>}
+  return
+}
+
+// -----
+
+func.func @other_op(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @+1 {{'arith.addf' op expected 'norm.strategy' on a norm op or on the scf.forall over its tiles}}
+  %0 = arith.addf %x, %x {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true>} : tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// -----
+
+func.func @kind(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @+1 {{'norm.layer_norm' op expected 'norm.strategy' to be a #norm.cpu attribute, got "rows"}}
+  %0 = norm.layer_norm %x axes [1] epsilon none {norm.strategy = "rows"} : tensor<4x8xf32> -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// -----
+
+// expected-error @+1 {{expected rows from 1 to 64, got 0}}
+func.func private @rows() attributes {a = #norm.cpu<rows = 0, columns = 32, parallel = true>}
+
+// -----
+
+// expected-error @+1 {{expected rows from 1 to 64, got 65}}
+func.func private @rows() attributes {a = #norm.cpu<rows = 65, columns = 32, parallel = true>}
+
+// -----
+
+// expected-error @+1 {{expected columns to be a power of two from 1 to 1024, got 24}}
+func.func private @columns() attributes {a = #norm.cpu<rows = 1, columns = 24, parallel = true>}
+
+// -----
+
+// expected-error @+1 {{expected columns to be a power of two from 1 to 1024, got 2048}}
+func.func private @columns() attributes {a = #norm.cpu<rows = 1, columns = 2048, parallel = true>}
+
+// -----
+
+// expected-error @+1 {{expected ','}}
+func.func private @missing() attributes {a = #norm.cpu<rows = 1>}
+
+// -----
+
+// expected-error @+1 {{expected '>'}}
+func.func private @epsilon() attributes {a = #norm.epsilon<none 1.0>}
