@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -38,6 +39,8 @@ void NormDialect::initialize() {
 #include "Norm/IR/NormOps.cpp.inc"
       >();
   declarePromisedInterfaces<ValueBoundsOpInterface, LayerNormOp, RMSNormOp>();
+  declarePromisedInterfaces<bufferization::BufferizableOpInterface, LayerNormOp,
+                            RMSNormOp>();
 }
 
 LogicalResult NormDialect::verifyOperationAttribute(Operation *op,

@@ -7,6 +7,16 @@
 
 #include "Norm/Pipelines/Pipelines.h"
 
+#include "mlir/Pass/PassRegistry.h"
+
 using namespace mlir;
 
-void norm::registerNormPipelines() {}
+void norm::registerNormPipelines() {
+  PassPipelineRegistration<NormToCpuOptions>(
+      "norm-to-cpu", "norm ops to vectorized CPU code in the LLVM dialect",
+      buildNormToCpu);
+  PassPipelineRegistration<>(
+      "norm-to-reference",
+      "norm ops to plain f64 loops in the LLVM dialect: the oracle",
+      [](OpPassManager &pm) { buildNormToReference(pm); });
+}

@@ -1,4 +1,4 @@
-//===- Pipelines.h - From norm ops to code ---------------------*- C++ -*-===//
+//===- Pipelines.h - From norm ops to code -*- C++ -*-===//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,6 +12,50 @@
 #include "mlir/Pass/PassOptions.h"
 
 namespace mlir::norm {
+
+//===----------------------------------------------------------------------===//
+// Parts that pipelines share
+//===----------------------------------------------------------------------===//
+
+struct BufferizeOptions {
+  /// Compile a second body for arguments of inner stride 1.
+  bool specializeUnitStride = true;
+};
+
+/// Tensors to buffers: inlines, gives public functions the entry ABI,
+/// bufferizes so that results are computed in the caller's buffers, and frees
+/// what is allocated in between. Expects no norm ops.
+void buildBufferize(OpPassManager &pm, const BufferizeOptions &options);
+
+struct LowerToLLVMOptions {
+  /// Run scf.forall and scf.parallel on OpenMP threads; otherwise as loops.
+  bool threads = true;
+  /// Round to bf16 by integer arithmetic instead of by the target's own
+  /// instruction, which may flush subnormals.
+  bool expandBF16 = false;
+};
+
+/// Buffers, loops and vectors to the LLVM dialect.
+void buildLowerToLLVM(OpPassManager &pm, const LowerToLLVMOptions &options);
+
+//===----------------------------------------------------------------------===//
+// Pipelines
+//===----------------------------------------------------------------------===//
+
+struct NormToCpuOptions : public PassPipelineOptions<NormToCpuOptions> {
+  PassOptions::Option<bool> threads{
+      *this, "threads",
+      llvm::cl::desc("spread tiles over OpenMP threads (default: true)"),
+      llvm::cl::init(true)};
+};
+
+/// norm-to-cpu: vectorized code for CPUs, in the LLVM dialect, with the entry
+/// ABI of `norm-entry-abi`.
+void buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options);
+
+/// norm-to-reference: plain loops in f64 that round where the specification
+/// says, in the LLVM dialect, with the entry ABI of `norm-entry-abi`.
+void buildNormToReference(OpPassManager &pm);
 
 /// Registers the pipelines by name: norm-to-cpu, norm-to-reference.
 void registerNormPipelines();

@@ -30,6 +30,9 @@ enum class StatisticsMode {
 /// Patterns that replace norm ops by linalg on tensors.
 void populateLowerNormToLinalgPatterns(RewritePatternSet &patterns);
 
+/// Patterns that replace norm ops by their f64 reference on tensors.
+void populateLowerNormToReferencePatterns(RewritePatternSet &patterns);
+
 } // namespace norm
 } // namespace mlir
 

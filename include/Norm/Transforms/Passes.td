@@ -130,4 +130,98 @@ def RaiseNormPass : Pass<"norm-raise"> {
   ];
 }
 
+def EntryAbiPass : Pass<"norm-entry-abi", "::mlir::ModuleOp"> {
+  let summary = "give public functions the calling convention of compiled code";
+  let description = [{
+    Runs on tensor IR, just before bufferization, on each public function that
+    has a body. Afterwards
+
+    - a tensor argument is a strided memref that is only read,
+    - tensor results are contiguous memrefs after the arguments, in result
+      order, allocated by the caller; results of other types stay results,
+    - the function has `llvm.emit_c_interface`,
+    - a result does not share memory with an argument, unless that argument has
+      `norm.inplace = <index of the result>` and the result's type: then it may
+      be the very same buffer, and is copied to scratch memory first.
+
+    ```mlir
+    func.func @f(%x: tensor<?x8xf32>) -> tensor<?xf32>
+    // becomes
+    func.func @f(%x: memref<?x8xf32, strided<[?, ?], offset: ?>>,
+                 %out: memref<?xf32>) attributes {llvm.emit_c_interface}
+    ```
+
+    With `specialize-unit-stride` the body exists twice, as `@f__unit`, whose
+    arguments have inner stride 1, and as `@f__strided`; `@f` tests the strides
+    and calls one of them.
+
+    Fails on unranked tensors, on more than one block, on calls that pass
+    tensors (run `inline` first) and on norm ops (run `norm-lower-to-linalg`).
+  }];
+  let options = [
+    Option<"specializeUnitStride", "specialize-unit-stride", "bool", "true",
+           "compile a second body for arguments of inner stride 1">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+def LowerToReferencePass : Pass<"norm-lower-to-reference"> {
+  let summary = "lower norm ops to plain f64 loops that round where they must";
+  let description = [{
+    The oracle inside the compiler, written from the specification and sharing
+    no code with `norm-lower-to-linalg`. All arithmetic is in f64 and sums are
+    compensated. Values are rounded where the contract says so: the stored sum,
+    each step of a compute type that is narrower than the default one, the steps
+    of `affine_in result`, and the results. Steps in the default compute type
+    are not rounded in between.
+
+    Rounding to f16 and bf16 is correct from f64 (no double rounding) and does
+    not depend on the target's instructions.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def DecomposeConcatPass : Pass<"norm-decompose-concat"> {
+  let summary = "replace tensor.concat by insertions";
+  let description = [{
+    Replaces each `tensor.concat` by `tensor.insert_slice` ops into one empty
+    tensor: bufferization has no model of the former.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def ExpandStridedCopyPass : Pass<"norm-expand-strided-copy"> {
+  let summary = "turn copies between strided buffers into loops";
+  let description = [{
+    Replaces each `memref.copy` whose source or target is not contiguous by a
+    `linalg.generic`, so that compiled code needs no runtime library. Copies of
+    contiguous buffers stay, and become `memcpy`.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
+def OutlineParallelBodyPass
+    : Pass<"norm-outline-parallel-body", "::mlir::ModuleOp"> {
+  let summary = "free OpenMP loops from the stack scopes around their bodies";
+  let description = [{
+    `convert-scf-to-openmp` wraps each loop body in a `memref.alloca_scope`,
+    which cannot be lowered once the body has control flow. A scope without a
+    stack allocation is inlined; the body of any other becomes a private
+    function, whose frame frees the allocation.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // NORM_TRANSFORMS_PASSES_TD

@@ -1,0 +1,37 @@
+//===- Bufferize.cpp - Tensors to the caller's buffers -*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Norm/Pipelines/Pipelines.h"
+
+#include "Norm/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void norm::buildBufferize(OpPassManager &pm, const BufferizeOptions &options) {
+  // One public function at a time: no tensor crosses a call afterwards.
+  pm.addPass(createInlinerPass());
+  pm.addPass(createSymbolDCEPass());
+  pm.addPass(createDecomposeConcatPass());
+  pm.addPass(createEntryAbiPass({options.specializeUnitStride}));
+
+  // Results are computed where the caller wants them.
+  pm.addPass(createCSEPass());
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  pm.addPass(bufferization::createOneShotBufferizePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+
+  // Scratch memory is allocated outside loops and freed.
+  pm.addPass(bufferization::createBufferHoistingPass());
+  pm.addPass(bufferization::createBufferLoopHoistingPass());
+  bufferization::buildBufferDeallocationPipeline(
+      pm, bufferization::BufferDeallocationPipelineOptions());
+}

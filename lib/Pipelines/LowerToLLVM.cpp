@@ -1,0 +1,67 @@
+//===- LowerToLLVM.cpp - Buffers, loops, vectors to LLVM -*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Norm/Pipelines/Pipelines.h"
+
+#include "Norm/Transforms/Passes.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+/// Tiles to threads or to loops.
+static void buildThreads(OpPassManager &pm,
+                         const norm::LowerToLLVMOptions &options) {
+  if (!options.threads) {
+    pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
+    return;
+  }
+  pm.addNestedPass<func::FuncOp>(createForallToParallelLoopPass());
+  pm.addPass(createConvertSCFToOpenMPPass());
+  pm.addPass(norm::createOutlineParallelBodyPass());
+}
+
+void norm::buildLowerToLLVM(OpPassManager &pm,
+                            const LowerToLLVMOptions &options) {
+  // Structured ops that are left become loops.
+  pm.addPass(createExpandStridedCopyPass());
+  pm.addPass(createConvertLinalgToLoopsPass());
+  pm.addPass(createConvertVectorToSCFPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  buildThreads(pm, options);
+  pm.addPass(createSCFToControlFlowPass());
+
+  // Arithmetic that has no counterpart in LLVM. libm knows neither f16 nor
+  // bf16.
+  pm.addPass(math::createMathExtendToSupportedTypes());
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = options.expandBF16;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  if (options.threads)
+    pm.addPass(createConvertOpenMPToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}

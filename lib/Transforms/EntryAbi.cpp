@@ -1,0 +1,320 @@
+//===- EntryAbi.cpp - norm-entry-abi -*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Gives public functions the signature that callers of compiled code rely on,
+// while the body is still on tensors, so that bufferization computes results
+// in the caller's buffers instead of copying them there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Norm/Transforms/Passes.h"
+
+#include "Norm/IR/NormInterfaces.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace mlir::norm {
+#define GEN_PASS_DEF_ENTRYABIPASS
+#include "Norm/Transforms/Passes.h.inc"
+} // namespace mlir::norm
+
+using namespace mlir;
+using namespace mlir::norm;
+
+/// Attribute of an argument that may be the same memory as a result: the
+/// result's index.
+static constexpr StringLiteral kInplaceAttrName = "norm.inplace";
+static constexpr StringLiteral kCInterfaceAttrName = "llvm.emit_c_interface";
+
+//===----------------------------------------------------------------------===//
+// Preconditions
+//===----------------------------------------------------------------------===//
+
+/// A type that the ABI can pass as a buffer, or one that is no tensor.
+static LogicalResult checkType(func::FuncOp func, Type type, StringRef what,
+                               unsigned index) {
+  auto tensor = dyn_cast<TensorType>(type);
+  if (!tensor)
+    return success();
+  auto ranked = dyn_cast<RankedTensorType>(type);
+  if (!ranked)
+    return func.emitOpError() << "expected ranked tensors at the entry, got "
+                              << type << " as " << what << " " << index;
+  if (ranked.getEncoding())
+    return func.emitOpError()
+           << "expected tensors without an encoding at the entry, got " << type
+           << " as " << what << " " << index;
+  if (!BaseMemRefType::isValidElementType(ranked.getElementType()))
+    return func.emitOpError()
+           << "expected an element type that memory can hold, got " << type
+           << " as " << what << " " << index;
+  return success();
+}
+
+static LogicalResult checkInplace(func::FuncOp func, unsigned index) {
+  Attribute attr = func.getArgAttr(index, kInplaceAttrName);
+  if (!attr)
+    return success();
+  auto result = dyn_cast<IntegerAttr>(attr);
+  if (!result || result.getInt() < 0 ||
+      result.getInt() >= static_cast<int64_t>(func.getNumResults()))
+    return func.emitOpError()
+           << "expected '" << kInplaceAttrName << "' of argument " << index
+           << " to be the index of one of " << func.getNumResults()
+           << " results, got " << attr;
+  Type argType = func.getArgumentTypes()[index];
+  Type resultType = func.getResultTypes()[result.getInt()];
+  if (!isa<RankedTensorType>(argType) || argType != resultType)
+    return func.emitOpError()
+           << "expected '" << kInplaceAttrName << "' of argument " << index
+           << " to name a result of its type " << argType << ", got "
+           << resultType;
+  return success();
+}
+
+static LogicalResult checkSignature(func::FuncOp func) {
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+    if (failed(checkType(func, type, "argument", i)) ||
+        failed(checkInplace(func, i)))
+      return failure();
+  for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
+    if (failed(checkType(func, type, "result", i)))
+      return failure();
+    if (isa<BaseMemRefType>(type))
+      return func.emitOpError()
+             << "expected results to be tensors or scalars, got " << type
+             << " as result " << i;
+  }
+  return success();
+}
+
+/// What bufferization could not deal with in the body.
+static LogicalResult checkBody(func::FuncOp func) {
+  if (!func.getBody().hasOneBlock())
+    return func.emitOpError()
+           << "expected one block before norm-entry-abi, got "
+           << func.getBody().getBlocks().size();
+  WalkResult result = func.walk([](Operation *op) {
+    if (isa<NormOpInterface>(op)) {
+      op->emitOpError() << "is still there at bufferization, run "
+                           "norm-lower-to-linalg first";
+      return WalkResult::interrupt();
+    }
+    auto isTensor = llvm::IsaPred<TensorType>;
+    if (auto call = dyn_cast<CallOpInterface>(op))
+      if (llvm::any_of(op->getOperandTypes(), isTensor) ||
+          llvm::any_of(op->getResultTypes(), isTensor)) {
+        op->emitOpError() << "expected calls on tensors to be inlined before "
+                             "norm-entry-abi";
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+static MemRefType stridedType(ShapedType type, bool unitInnerStride) {
+  SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);
+  if (unitInnerStride && !strides.empty())
+    strides.back() = 1;
+  auto layout =
+      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
+  return MemRefType::get(type.getShape(), type.getElementType(), layout);
+}
+
+/// A copy of `arg` in fresh memory: what an argument that shares its memory
+/// with a result is read through.
+static Value copyToScratch(OpBuilder &builder, Location loc, Value arg) {
+  auto type = cast<MemRefType>(arg.getType());
+  SmallVector<Value> sizes;
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    if (type.isDynamicDim(i))
+      sizes.push_back(memref::DimOp::create(builder, loc, arg, i));
+  Value scratch = memref::AllocOp::create(
+      builder, loc, MemRefType::get(type.getShape(), type.getElementType()),
+      sizes);
+  memref::CopyOp::create(builder, loc, arg, scratch);
+  return scratch;
+}
+
+/// Replaces tensor arguments of `func` by strided memrefs that are only read,
+/// and tensor results by contiguous memrefs that are only written.
+static void rewriteSignature(func::FuncOp func) {
+  Block &body = func.getBody().front();
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  Location loc = func.getLoc();
+
+  SmallVector<Value> scratch;
+  for (auto [i, arg] : llvm::enumerate(body.getArguments())) {
+    auto type = dyn_cast<RankedTensorType>(arg.getType());
+    if (!type)
+      continue;
+    arg.setType(stridedType(type, /*unitInnerStride=*/false));
+    Value buffer = arg;
+    if (func.getArgAttr(i, kInplaceAttrName))
+      scratch.push_back(buffer = copyToScratch(builder, loc, arg));
+    auto tensor = bufferization::ToTensorOp::create(builder, loc, type, buffer,
+                                                    /*restrict=*/true);
+    arg.replaceUsesWithIf(tensor, [&](OpOperand &use) {
+      return use.getOwner() != tensor &&
+             !isa<memref::DimOp, memref::CopyOp>(use.getOwner());
+    });
+  }
+
+  auto ret = cast<func::ReturnOp>(body.getTerminator());
+  builder.setInsertionPoint(ret);
+  SmallVector<Value> scalars;
+  SmallVector<Type> scalarTypes;
+  for (Value value : ret.getOperands()) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type) {
+      scalars.push_back(value);
+      scalarTypes.push_back(value.getType());
+      continue;
+    }
+    Value out = body.addArgument(
+        MemRefType::get(type.getShape(), type.getElementType()), loc);
+    auto store = bufferization::MaterializeInDestinationOp::create(
+        builder, ret.getLoc(), /*result=*/Type(), value, out,
+        /*restrict=*/true);
+    store.setWritable(true);
+  }
+  for (Value buffer : scratch)
+    memref::DeallocOp::create(builder, ret.getLoc(), buffer);
+  ret.getOperandsMutable().assign(scalars);
+
+  SmallVector<Attribute> argAttrs;
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+    argAttrs.push_back(func.getArgAttrDict(i) ? func.getArgAttrDict(i)
+                                              : builder.getDictionaryAttr({}));
+  argAttrs.resize(body.getNumArguments(), builder.getDictionaryAttr({}));
+  func.removeResAttrsAttr();
+  func.setType(builder.getFunctionType(body.getArgumentTypes(), scalarTypes));
+  func.setArgAttrsAttr(builder.getArrayAttr(argAttrs));
+}
+
+/// Whether every strided argument has inner stride 1, or no second element
+/// along its innermost dimension. Null if no argument can have another stride.
+static Value buildUnitStrideTest(OpBuilder &builder, Location loc,
+                                 ArrayRef<BlockArgument> strided) {
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value all;
+  for (BlockArgument arg : strided) {
+    auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, arg);
+    Value isUnit = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         metadata.getStrides().back(), one);
+    Value isShort =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule,
+                              metadata.getSizes().back(), one);
+    Value fits = arith::OrIOp::create(builder, loc, isUnit, isShort);
+    all =
+        all ? arith::AndIOp::create(builder, loc, all, fits).getResult() : fits;
+  }
+  return all;
+}
+
+/// Moves the body of `func` to two private functions, one of which may assume
+/// that arguments have inner stride 1, and dispatches between them.
+static void specialize(func::FuncOp func, ArrayRef<unsigned> stridedArgs,
+                       SymbolTable &symbols) {
+  OpBuilder builder(func);
+  Location loc = func.getLoc();
+  auto internal =
+      LLVM::LinkageAttr::get(func.getContext(), LLVM::Linkage::Internal);
+  auto addClone = [&](StringRef suffix) {
+    auto clone = cast<func::FuncOp>(func->clone());
+    clone.setName((func.getName() + suffix).str());
+    clone.setPrivate();
+    clone->setAttr("llvm.linkage", internal);
+    symbols.insert(clone, std::next(Block::iterator(func)));
+    return clone;
+  };
+  func::FuncOp anyStride = addClone("__strided");
+  func::FuncOp unitStride = addClone("__unit");
+
+  // The fast version: the same body on more precise types.
+  Block &unitBody = unitStride.getBody().front();
+  for (unsigned i : stridedArgs) {
+    BlockArgument arg = unitBody.getArgument(i);
+    arg.setType(stridedType(cast<ShapedType>(arg.getType()),
+                            /*unitInnerStride=*/true));
+  }
+  unitStride.setType(builder.getFunctionType(unitBody.getArgumentTypes(),
+                                             unitStride.getResultTypes()));
+
+  // The dispatcher takes the place of the body.
+  SmallVector<Type> argTypes(func.getArgumentTypes());
+  SmallVector<Location> argLocs;
+  for (BlockArgument arg : func.getArguments())
+    argLocs.push_back(arg.getLoc());
+  func.getBody().getBlocks().clear();
+  Block *body = builder.createBlock(&func.getBody(), {}, argTypes, argLocs);
+  SmallVector<BlockArgument> strided;
+  for (unsigned i : stridedArgs)
+    strided.push_back(body->getArgument(i));
+  Value isUnit = buildUnitStrideTest(builder, loc, strided);
+  auto branch = scf::IfOp::create(builder, loc, func.getResultTypes(), isUnit,
+                                  /*withElseRegion=*/true);
+  auto buildCall = [&](Block *block, func::FuncOp callee) {
+    if (!block->empty())
+      block->back().erase();
+    OpBuilder inner = OpBuilder::atBlockEnd(block);
+    SmallVector<Value> operands;
+    for (auto [arg, type] :
+         llvm::zip_equal(body->getArguments(), callee.getArgumentTypes()))
+      operands.push_back(
+          arg.getType() == type
+              ? Value(arg)
+              : memref::CastOp::create(inner, loc, type, arg).getResult());
+    auto call = func::CallOp::create(inner, loc, callee, operands);
+    scf::YieldOp::create(inner, loc, call.getResults());
+  };
+  buildCall(branch.thenBlock(), unitStride);
+  buildCall(branch.elseBlock(), anyStride);
+  builder.setInsertionPointToEnd(body);
+  func::ReturnOp::create(builder, loc, branch.getResults());
+}
+
+namespace {
+struct EntryAbi : public norm::impl::EntryAbiPassBase<EntryAbi> {
+  using EntryAbiPassBase::EntryAbiPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    for (auto func : llvm::to_vector(module.getOps<func::FuncOp>())) {
+      if (func.isExternal() || !func.isPublic())
+        continue;
+      // The attribute marks what was converted already.
+      if (func->hasAttr(kCInterfaceAttrName) &&
+          llvm::none_of(func.getArgumentTypes(), llvm::IsaPred<TensorType>) &&
+          llvm::none_of(func.getResultTypes(), llvm::IsaPred<TensorType>))
+        continue;
+      if (failed(checkSignature(func)) || failed(checkBody(func)))
+        return signalPassFailure();
+      SmallVector<unsigned> strided;
+      for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+        if (auto tensor = dyn_cast<RankedTensorType>(type))
+          if (tensor.getRank() > 0)
+            strided.push_back(i);
+      rewriteSignature(func);
+      if (specializeUnitStride && !strided.empty())
+        specialize(func, strided, symbols);
+      func->setAttr(kCInterfaceAttrName, UnitAttr::get(&getContext()));
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,58 @@
+// RUN: norm-opt %s --norm-entry-abi | FileCheck %s
+// RUN: norm-opt %s --norm-entry-abi="specialize-unit-stride=false" | FileCheck %s --check-prefix=PLAIN
+
+// CHECK-LABEL: func.func @two_results(
+// CHECK-SAME: %[[X:.*]]: memref<?x4xf32, strided<[?, ?], offset: ?>>, %[[N:.*]]: index,
+// CHECK-SAME: %[[Y:.*]]: memref<4xf32>, %[[Z:.*]]: memref<?x4xf32>)
+// CHECK-SAME: -> index attributes {llvm.emit_c_interface}
+// CHECK: memref.extract_strided_metadata %[[X]]
+// CHECK: scf.if
+// CHECK: %[[UNIT:.*]] = memref.cast %[[X]] : {{.*}} to memref<?x4xf32, strided<[?, 1], offset: ?>>
+// CHECK: func.call @two_results__unit(%[[UNIT]], %[[N]], %[[Y]], %[[Z]])
+// CHECK: func.call @two_results__strided(%[[X]], %[[N]], %[[Y]], %[[Z]])
+
+// CHECK-LABEL: func.func private @two_results__unit(
+// CHECK-SAME: %[[X:.*]]: memref<?x4xf32, strided<[?, 1], offset: ?>>, %[[N:.*]]: index, %[[Y:.*]]: memref<4xf32>, %[[Z:.*]]: memref<?x4xf32>)
+// CHECK-SAME: llvm.linkage = #llvm.linkage<internal>
+// Arguments are not writable, results are.
+// CHECK: %[[T:.*]] = bufferization.to_tensor %[[X]] restrict : memref
+// CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[Y]]
+// CHECK: bufferization.materialize_in_destination %[[T]] in restrict writable %[[Z]]
+// CHECK: return %[[N]] : index
+
+// PLAIN-LABEL: func.func @two_results(
+// PLAIN-SAME: memref<?x4xf32, strided<[?, ?], offset: ?>>
+// PLAIN-NEXT: bufferization.to_tensor %{{.*}} restrict
+// PLAIN-NOT: two_results__unit
+func.func @two_results(%x: tensor<?x4xf32>, %n: index)
+    -> (tensor<4xf32>, index, tensor<?x4xf32>) {
+  %y = tensor.extract_slice %x[%n, 0] [1, 4] [1, 1]
+      : tensor<?x4xf32> to tensor<4xf32>
+  return %y, %n, %x : tensor<4xf32>, index, tensor<?x4xf32>
+}
+
+// Without strides there is nothing to choose.
+// CHECK-LABEL: func.func @scalar(
+// CHECK-SAME: %{{.*}}: memref<f32, strided<[], offset: ?>>, %{{.*}}: memref<f32>)
+// CHECK-NOT: scf.if
+// CHECK: return
+func.func @scalar(%x: tensor<f32>) -> tensor<f32> {
+  return %x : tensor<f32>
+}
+
+// PLAIN-LABEL: func.func @shares_memory(
+// PLAIN-SAME: %[[X:.*]]: memref<?xf32, strided<[?], offset: ?>> {norm.inplace = 0 : i64}, %[[Y:.*]]: memref<?xf32>)
+// PLAIN: %[[COPY:.*]] = memref.alloc(%{{.*}}) : memref<?xf32>
+// PLAIN: memref.copy %[[X]], %[[COPY]]
+// PLAIN: %[[T:.*]] = bufferization.to_tensor %[[COPY]]
+// PLAIN: bufferization.materialize_in_destination %[[T]] in restrict writable %[[Y]]
+// PLAIN: memref.dealloc %[[COPY]]
+func.func @shares_memory(%x: tensor<?xf32> {norm.inplace = 0}) -> tensor<?xf32> {
+  return %x : tensor<?xf32>
+}
+
+// CHECK-LABEL: func.func private @internal(%{{.*}}: tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NOT: llvm.emit_c_interface
+func.func private @internal(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
