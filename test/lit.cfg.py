@@ -18,6 +18,9 @@ llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.with_environment("FILECHECK_OPTS", "-enable-var-scope")
 llvm_config.with_environment("NORM_BUILD_DIR", config.norm_obj_root)
 
+if config.norm_sanitize:
+    config.available_features.add("sanitize")
+
 config.substitutions.append(("%norm_lib_dir", config.norm_lib_dir))
 config.substitutions.append(("%mlir_lib_dir", config.mlir_lib_dir))
 config.substitutions.append(("%norm_src_root", config.norm_src_root))
@@ -35,6 +38,7 @@ llvm_config.add_tool_substitutions(
     [
         ToolSubst("norm-opt", extra_args=norm_opt_args, unresolved="ignore"),
         ToolSubst("norm-run", unresolved="ignore"),
+        ToolSubst("norm-lsp-server", unresolved="ignore"),
         ToolSubst("mlir-opt", unresolved="ignore"),
         ToolSubst("mlir-runner", unresolved="ignore"),
     ],
