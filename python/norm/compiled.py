@@ -24,8 +24,11 @@ def llvm_tool(name):
     raise FileNotFoundError(f"{name} of LLVM {LLVM_VERSION} is not installed")
 
 
-def descriptor(array):
-    """The memref descriptor of a NumPy view: two pointers, offset, sizes, strides."""
+def descriptor(array, offset=3):
+    """The memref descriptor of a NumPy view: two pointers, offset, sizes, strides.
+
+    The view's start is expressed as an offset from an earlier element, so that
+    code which forgets the offset is wrong; results have none."""
     rank, size = array.ndim, array.itemsize
 
     class Descriptor(ctypes.Structure):
@@ -35,21 +38,17 @@ def descriptor(array):
 
     data = array.__array_interface__["data"][0]
     assert all(stride % size == 0 for stride in array.strides)
-    # The view's own start, expressed as an offset from an earlier element, so
-    # that code which forgets the offset is wrong.
-    offset = 3
     return Descriptor(data - offset * size, data - offset * size, offset,
                       (ctypes.c_int64 * rank)(*array.shape),
                       (ctypes.c_int64 * rank)(*(s // size for s in array.strides)))
 
 
 class Compiled:
-    """A module compiled to a shared library. `options` are norm-to-cpu's."""
+    """A module compiled to a shared library by one of the pipelines."""
 
-    def __init__(self, directory, module, options=""):
+    def __init__(self, directory, module, pipeline="--norm-to-cpu"):
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
-        pipeline = "--norm-to-cpu" + (f"={options}" if options else "")
         lowered, translated = directory / "lowered.mlir", directory / "module.ll"
         library = directory / "module.so"
         lowered.write_text(norm_opt(module, pipeline))
@@ -63,7 +62,8 @@ class Compiled:
         """Calls `entry`: read-only views in, contiguous arrays out, in order."""
         function = getattr(self.library, f"_mlir_ciface_{entry}")
         function.restype = None
-        descriptors = [descriptor(array) for array in (*inputs, *outputs)]
+        descriptors = [descriptor(array) for array in inputs]
+        descriptors += [descriptor(array, offset=0) for array in outputs]
         function(*(ctypes.byref(d) for d in descriptors))
 
 

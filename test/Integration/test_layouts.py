@@ -41,19 +41,22 @@ def view(array, layout):
     return found
 
 
-def variants():
-    for kind in ("layer_norm", "rms_norm"):
-        for element in ("f32", "bf16"):
+VARIANTS = [(kind, element, shape, axes)
+            for kind in ("layer_norm", "rms_norm") for element in ("f32", "bf16")
             for shape, axes in (((7, 129), (1,)), ((129, 7), (0,)), ((3, 40, 33), (0, 2)),
-                                ((270, 260), (1,))):
-                yield kind, element, shape, axes
+                                ((270, 260), (1,)))]
+
+
+def label(variant):
+    kind, element, shape, axes = variant
+    return f"{kind}-{element}-{'x'.join(map(str, shape))}-{'x'.join(map(str, axes))}"
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     """One library with a function for each variant, static and dynamic."""
     text, calls = "", {}
-    for number, (kind, element, shape, axes) in enumerate(variants()):
+    for number, (kind, element, shape, axes) in enumerate(VARIANTS):
         rng, spec = generator(f"{number}"), NormSpec(kind=kind, axes=axes)
         parameters = [shape[a] for a in axes]
         for dynamic in ((), tuple(range(len(shape)))):
@@ -68,7 +71,7 @@ def compiled(tmp_path_factory):
 
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("variant", variants(), ids=lambda v: "-".join(map(str, v)))
+@pytest.mark.parametrize("variant", VARIANTS, ids=label)
 def test_view(variant, layout, dynamic, compiled):
     library, calls = compiled
     name, original = calls[(*variant, dynamic)]
