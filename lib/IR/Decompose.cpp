@@ -79,10 +79,12 @@ private:
   Value divisor(int64_t subtract);
   Value constant(OpBuilder &b, double value, FloatType type);
   Value cast(OpBuilder &b, Value value, FloatType type);
-  /// Rounds to the compute type when that is narrower than the work type.
-  Value roundStep(OpBuilder &b, Value value) {
+  /// Rounds once to the compute type, and returns it in work type.
+  Value toCompute(OpBuilder &b, Value value) {
     return cast(b, cast(b, value, computeType), workType);
   }
+  /// The widest of the work type and the element types of `values`.
+  FloatType widest(ArrayRef<Value> values);
   /// The value that is normalized, widened: step 2.
   Value widened(OpBuilder &b, ValueRange inputs);
   Value factor(OpBuilder &b, Value statistic);
@@ -131,6 +133,16 @@ Value Decomposer::cast(OpBuilder &b, Value value, FloatType type) {
     return arith::TruncFOp::create(b, loc, type, value);
   // bf16 and f16: through f32, which holds both.
   return cast(b, cast(b, value, b.getF32Type()), type);
+}
+
+FloatType Decomposer::widest(ArrayRef<Value> values) {
+  FloatType result = workType;
+  for (Value value : values) {
+    auto type = mlir::cast<FloatType>(getElementTypeOrSelf(value));
+    if (type.getWidth() > result.getWidth())
+      result = type;
+  }
+  return result;
 }
 
 SmallVector<Value> Decomposer::elementwise(ArrayRef<Indexed> inputs,
@@ -253,12 +265,7 @@ void Decomposer::computeSource() {
   FloatType sumType = op.getSumElementType();
   bool isStored = op.getSumRounding() == SumRounding::Stored;
   if (isStored || op.getSumOrNull()) {
-    FloatType addType = builder.getF32Type();
-    for (Value value : {x.tensor, residual.tensor}) {
-      auto type = mlir::cast<FloatType>(getElementTypeOrSelf(value));
-      if (type.getWidth() > addType.getWidth())
-        addType = type;
-    }
+    FloatType addType = widest({x.tensor, residual.tensor});
     sumResult = elementwise({x, residual}, all, sumType,
                             [&](OpBuilder &b, Location bodyLoc, ValueRange in) {
                               Value sum = arith::AddFOp::create(
@@ -274,10 +281,13 @@ void Decomposer::computeSource() {
 }
 
 Value Decomposer::widened(OpBuilder &b, ValueRange inputs) {
-  Value value = cast(b, inputs[0], workType);
-  if (source.size() == 2)
-    value = arith::AddFOp::create(b, loc, value, cast(b, inputs[1], workType));
-  return roundStep(b, value);
+  Value value = inputs[0];
+  if (source.size() == 2) {
+    FloatType addType = widest({value, inputs[1]});
+    value = arith::AddFOp::create(b, loc, cast(b, value, addType),
+                                  cast(b, inputs[1], addType));
+  }
+  return toCompute(b, value);
 }
 
 //===----------------------------------------------------------------------===//
@@ -321,7 +331,7 @@ Value Decomposer::factor(OpBuilder &b, Value statistic) {
                                          denominator, zero);
     result = arith::SelectOp::create(b, loc, isZero, zero, result);
   }
-  return roundStep(b, result);
+  return toCompute(b, result);
 }
 
 void Decomposer::computeMeanSquare() {
@@ -343,7 +353,7 @@ void Decomposer::computeMeanSquare() {
                     if (count)
                       statistic =
                           arith::DivFOp::create(b, loc, statistic, count);
-                    statistic = roundStep(b, statistic);
+                    statistic = toCompute(b, statistic);
                     Value r = factor(b, statistic);
                     SmallVector<Value> out{r};
                     if (op.getRstdOrNull())
@@ -372,7 +382,7 @@ void Decomposer::computeVariance() {
   })[0];
   mean = elementwise({keptValue(sum)}, kept, workType,
                      [&](OpBuilder &b, Location, ValueRange in) {
-                       return SmallVector<Value>{roundStep(
+                       return SmallVector<Value>{toCompute(
                            b, arith::DivFOp::create(b, loc, in[0], count))};
                      });
 
@@ -407,7 +417,7 @@ void Decomposer::computeVariance() {
           squares = arith::MaximumFOp::create(b, loc, squares,
                                               constant(b, 0.0, workType));
         }
-        Value statistic = roundStep(
+        Value statistic = toCompute(
             b, arith::DivFOp::create(b, loc, squares, varianceDivisor));
         Value r = factor(b, statistic);
         SmallVector<Value> out{r};
@@ -444,21 +454,21 @@ Value Decomposer::affineInCompute(OpBuilder &b, Value normalized, Value scale,
                                   Value shift) {
   bool isExact = computeType == workType;
   if (scale) {
-    scale = roundStep(b, cast(b, scale, workType));
+    scale = toCompute(b, scale);
     if (op.getScaleOffsetValue() != 0.0)
       scale =
-          roundStep(b, arith::AddFOp::create(
+          toCompute(b, arith::AddFOp::create(
                            b, loc, scale,
                            constant(b, op.getScaleOffsetValue(), workType)));
   }
   if (shift)
-    shift = roundStep(b, cast(b, shift, workType));
+    shift = toCompute(b, shift);
   if (scale && shift && isExact)
     return math::FmaOp::create(b, loc, normalized, scale, shift);
   if (scale)
-    normalized = roundStep(b, arith::MulFOp::create(b, loc, normalized, scale));
+    normalized = toCompute(b, arith::MulFOp::create(b, loc, normalized, scale));
   if (shift)
-    normalized = roundStep(b, arith::AddFOp::create(b, loc, normalized, shift));
+    normalized = toCompute(b, arith::AddFOp::create(b, loc, normalized, shift));
   return normalized;
 }
 
@@ -516,7 +526,7 @@ Value Decomposer::normalize() {
           c = arith::SubFOp::create(b, loc, c, in[*meanAt]);
         if (remainderAt)
           c = arith::SubFOp::create(b, loc, c, in[*remainderAt]);
-        Value y = roundStep(b, arith::MulFOp::create(b, loc, c, in[*rstdAt]));
+        Value y = toCompute(b, arith::MulFOp::create(b, loc, c, in[*rstdAt]));
         Value scale = scaleAt ? in[*scaleAt] : Value();
         Value shift = shiftAt ? in[*shiftAt] : Value();
         y = op.getAffineIn() == AffineIn::Compute
