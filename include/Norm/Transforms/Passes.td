@@ -224,4 +224,16 @@ def OutlineParallelBodyPass
                            "::mlir::LLVM::LLVMDialect"];
 }
 
+def ExpandNarrowingPass : Pass<"norm-expand-narrowing"> {
+  let summary = "round f64 to f16 and bf16 without a run-time function";
+  let description = [{
+    Rewrites `arith.truncf` from f64 to a 16-bit type as f64 to f32 rounded to
+    odd, then f32 to the type. The result is the one correctly rounded value;
+    the target needs no `__truncdfbf2`, which not every C library has.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"
+  ];
+}
+
 #endif // NORM_TRANSFORMS_PASSES_TD
