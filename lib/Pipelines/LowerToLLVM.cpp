@@ -34,6 +34,8 @@ static void buildThreads(OpPassManager &pm,
 
 void norm::buildLowerToLLVM(OpPassManager &pm,
                             const LowerToLLVMOptions &options) {
+  pm.addPass(norm::createExpandNarrowingPass());
+
   // Structured ops that are left become loops.
   pm.addPass(createExpandStridedCopyPass());
   pm.addPass(createConvertLinalgToLoopsPass());

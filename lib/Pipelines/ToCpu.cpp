@@ -8,13 +8,30 @@
 #include "Norm/Pipelines/Pipelines.h"
 
 #include "Norm/Transforms/Passes.h"
+#include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
 void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
+  // Each norm and its neighbours: one loop over tiles, in vector form.
+  pm.addPass(createConfigureNormPass());
+  pm.addPass(createTileNormPass());
   pm.addPass(createLowerNormToLinalgPass());
+  pm.addPass(createVectorizeNormTilesPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createCanonicalizerPass());
+
   buildBufferize(pm, BufferizeOptions());
+
+  pm.addPass(createMapToRegistersPass());
+  VectorTransferToSCFOptions pieces;
+  pieces.enableFullUnroll();
+  pm.addPass(createConvertVectorToSCFPass(pieces));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
   LowerToLLVMOptions lower;
   lower.threads = options.threads;
   buildLowerToLLVM(pm, lower);
