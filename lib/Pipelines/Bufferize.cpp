@@ -10,6 +10,7 @@
 #include "Norm/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -30,8 +31,9 @@ void norm::buildBufferize(OpPassManager &pm, const BufferizeOptions &options) {
   pm.addPass(createCSEPass());
 
   // Scratch memory is allocated outside loops and freed.
-  pm.addPass(bufferization::createBufferHoistingPass());
-  pm.addPass(bufferization::createBufferLoopHoistingPass());
+  pm.addNestedPass<func::FuncOp>(bufferization::createBufferHoistingPass());
+  pm.addNestedPass<func::FuncOp>(
+      bufferization::createBufferLoopHoistingPass());
   bufferization::buildBufferDeallocationPipeline(
       pm, bufferization::BufferDeallocationPipelineOptions());
 }

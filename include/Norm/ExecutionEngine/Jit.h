@@ -1,0 +1,67 @@
+//===- Jit.h - Compiling and calling an entry -----------------*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NORM_EXECUTIONENGINE_JIT_H
+#define NORM_EXECUTIONENGINE_JIT_H
+
+#include "Norm/ExecutionEngine/Npy.h"
+
+#include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace mlir::norm {
+
+enum class Target { Cpu, Reference };
+
+/// The target with this name; nullopt if there is none.
+std::optional<Target> parseTarget(StringRef name);
+
+/// Lowers to the LLVM dialect for a target. What is wrong is reported as a
+/// diagnostic.
+LogicalResult lowerForTarget(ModuleOp module, Target target);
+
+/// Registers what translation to LLVM IR needs. Call before a module is loaded.
+void registerJitDialects(DialectRegistry &registry);
+
+/// A compiled module for this machine, at the highest optimization level.
+class CompiledModule {
+public:
+  /// `module` is in the LLVM dialect.
+  static llvm::Expected<std::unique_ptr<CompiledModule>>
+  create(ModuleOp module);
+
+  /// A function that has `llvm.emit_c_interface`, as one that takes an array of
+  /// pointers to its arguments.
+  llvm::Expected<void (*)(void **)> lookup(StringRef name);
+
+  /// Number of heap allocations that compiled code has made so far.
+  static int64_t getNumAllocations();
+
+private:
+  std::unique_ptr<ExecutionEngine> engine;
+};
+
+/// Arguments of a call: descriptors of arrays, and pointers to scalars.
+class CallFrame {
+public:
+  /// A strided memref. The array must outlive the frame.
+  void addArray(const Array &array);
+  /// A pointer, or an integer of 64 bits.
+  void addWord(uint64_t word);
+  /// Calls `function` with what was added.
+  void call(void (*function)(void **));
+
+private:
+  /// Allocated and aligned pointer, offset, sizes, strides; or one word.
+  std::vector<std::vector<uint64_t>> storage;
+  std::vector<bool> isDescriptor;
+};
+
+} // namespace mlir::norm
+
+#endif // NORM_EXECUTIONENGINE_JIT_H
