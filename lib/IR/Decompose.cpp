@@ -11,14 +11,17 @@
 //
 // Statistics use the corrected two-pass algorithm:
 //
-//   m = sum(c) / n
+//   m = sum(c) / n,  m = m + sum(c - m) / n       the second where c has as
+//                                                 many bits as m
 //   S = sum(c - m),  Q = sum((c - m)^2)           one sweep
 //   d = S / n,       q = max(Q - S*d, 0) / (n - correction)
 //   x^ = ((c - m) - d) * r
 //
 // d is what rounding took from the mean; without it a row whose mean is 1e6
 // times its deviation loses every digit. Subtracting d before the multiply,
-// not d * r after it, keeps constant rows exactly 0.
+// not d * r after it, keeps constant rows exactly 0. Refining m bounds d by
+// about the deviation, so that Q - S*d cannot cancel, however close to constant
+// the row is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,6 +85,13 @@ private:
   /// Rounds once to the compute type, and returns it in work type.
   Value toCompute(OpBuilder &b, Value value) {
     return cast(b, cast(b, value, computeType), workType);
+  }
+  /// Whether what is normalized has as many bits as the work type.
+  bool sourceFillsWorkType() {
+    return llvm::any_of(source, [&](const Indexed &indexed) {
+      return mlir::cast<FloatType>(getElementTypeOrSelf(indexed.tensor))
+                 .getWidth() >= workType.getWidth();
+    });
   }
   /// The widest of the work type and the element types of `values`.
   FloatType widest(ArrayRef<Value> values);
@@ -386,11 +396,26 @@ void Decomposer::computeVariance() {
                            b, arith::DivFOp::create(b, loc, in[0], count))};
                      });
 
+  auto deviation = [&](OpBuilder &b, ValueRange in) -> Value {
+    return arith::SubFOp::create(b, loc, widened(b, in), in.back());
+  };
   SmallVector<Indexed> inputs = source;
   inputs.push_back(keptValue(mean));
+  if (isExact && sourceFillsWorkType()) {
+    Value rest = sums(inputs, 1, [&](OpBuilder &b, Location, ValueRange in) {
+      return SmallVector<Value>{deviation(b, in)};
+    })[0];
+    mean = elementwise(
+        {keptValue(mean), keptValue(rest)}, kept, workType,
+        [&](OpBuilder &b, Location, ValueRange in) {
+          return SmallVector<Value>{arith::AddFOp::create(
+              b, loc, in[0], arith::DivFOp::create(b, loc, in[1], count))};
+        });
+    inputs.back() = keptValue(mean);
+  }
   SmallVector<Value> deviations =
       sums(inputs, isExact ? 2 : 1, [&](OpBuilder &b, Location, ValueRange in) {
-        Value d = arith::SubFOp::create(b, loc, widened(b, in), in.back());
+        Value d = deviation(b, in);
         SmallVector<Value> terms{arith::MulFOp::create(b, loc, d, d)};
         if (isExact)
           terms.push_back(d);

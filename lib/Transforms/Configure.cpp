@@ -45,8 +45,14 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
 
   void configure(NormOpInterface op) {
     RankedTensorType type = op.getInput().getType();
-    if (type.getRank() == 0)
+    // Nothing to tile; norm-lower-to-linalg takes the op whole.
+    if (llvm::is_contained(type.getShape(), 0)) {
+      remark::missed(op.getLoc(), remark::RemarkOpts::name("Strategy")
+                                      .category("norm-configure")
+                                      .function(functionName(op)))
+          << remark::reason("no strategy: x has an extent of 0");
       return;
+    }
     bool isColumnReduced =
         llvm::is_contained(op.getReducedAxes(), type.getRank() - 1);
     int64_t chosenColumns = columns ? int64_t(columns) : chooseColumns(op);

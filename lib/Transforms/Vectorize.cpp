@@ -129,6 +129,7 @@ private:
     return getValueOrCreateConstantIndexOp(builder, loc,
                                            program.getAxis(axis).extent);
   }
+  void eraseProgram();
   AxisSplit splitAxis(int axis);
   /// The step inside `outer` at `position` along `axis`.
   Step advance(const Step &outer, int axis, Value position, Value active);
@@ -695,6 +696,26 @@ LogicalResult TileEmitter::emitOutputs() {
   return success();
 }
 
+/// Erases the ops that the vector form replaces, and makes what asked for the
+/// extents of their results ask for the axes'.
+void TileEmitter::eraseProgram() {
+  for (linalg::GenericOp op : llvm::reverse(program.getOps())) {
+    for (OpResult result : op->getResults()) {
+      SmallVector<int> axes = program.getAxesOf(result);
+      for (Operation *user : llvm::make_early_inc_range(result.getUsers())) {
+        auto dim = dyn_cast<tensor::DimOp>(user);
+        if (!dim || !dim.getConstantIndex())
+          continue;
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPoint(dim);
+        dim.replaceAllUsesWith(extentOf(axes[*dim.getConstantIndex()]));
+        dim.erase();
+      }
+    }
+    op.erase();
+  }
+}
+
 LogicalResult TileEmitter::run() {
   // Kept columns: the tile holds up to C of them.
   if (!program.isColumnReduced() &&
@@ -709,8 +730,7 @@ LogicalResult TileEmitter::run() {
       return failure();
   if (failed(emitOutputs()))
     return failure();
-  for (linalg::GenericOp op : llvm::reverse(program.getOps()))
-    op.erase();
+  eraseProgram();
   return success();
 }
 

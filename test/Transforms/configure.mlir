@@ -55,3 +55,11 @@ func.func @lanes(%x: tensor<64x4096xf32>) -> tensor<64x4096xf32> {
   %y = norm.layer_norm %x axes [0] epsilon inside_sqrt 1.0e-5 : tensor<64x4096xf32> -> tensor<64x4096xf32>
   return %y : tensor<64x4096xf32>
 }
+
+// CHECK-LABEL: func @empty
+// CHECK-NOT: norm.strategy
+// REMARK: {{.*}}no strategy: x has an extent of 0
+func.func @empty(%x: tensor<3x0xf32>) -> tensor<3x0xf32> {
+  %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<3x0xf32> -> tensor<3x0xf32>
+  return %y : tensor<3x0xf32>
+}

@@ -22,8 +22,10 @@ func.func @rms(%x: tensor<4x128xf32>, %g: tensor<128xf32>) -> tensor<4x128xf32> 
 
 // -----
 
-// Corrected two-pass: mean, then both sums of the deviation in one sweep.
+// Corrected two-pass: mean, refined mean, then both sums of the deviation in
+// one sweep.
 // CHECK-LABEL: func @ln
+// CHECK: scf.for {{.*}} -> (vector<1x32xf32>)
 // CHECK: scf.for {{.*}} -> (vector<1x32xf32>)
 // CHECK: scf.for {{.*}} -> (vector<1x32xf32>, vector<1x32xf32>)
 // CHECK: scf.for {{.*}} -> (tensor<1x128xf32>)
@@ -85,4 +87,17 @@ func.func @dynamic(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
 func.func @vector(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<f32>) {
   %y, %r = norm.rms_norm %x axes [0] epsilon none : tensor<64xf32> -> tensor<64xf32> rstd(tensor<f32>)
   return %y, %r : tensor<64xf32>, tensor<f32>
+}
+
+// -----
+
+// A producer that is fused in and transposes: lanes are read across memory.
+// CHECK-LABEL: func @transposed
+// CHECK-NOT: linalg
+// CHECK: vector.transfer_read {{.*}} permutation_map
+func.func @transposed(%x: tensor<129x9xf32>) -> tensor<9x129xf32> {
+  %e = tensor.empty() : tensor<9x129xf32>
+  %t = linalg.transpose ins(%x : tensor<129x9xf32>) outs(%e : tensor<9x129xf32>) permutation = [1, 0]
+  %y = norm.layer_norm %t axes [0] epsilon inside_sqrt 1.0e-05 : tensor<9x129xf32> -> tensor<9x129xf32>
+  return %y : tensor<9x129xf32>
 }
