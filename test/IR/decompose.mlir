@@ -4,7 +4,7 @@
 
 // CHECK-LABEL: func @whole
 // CHECK-NOT: norm.layer_norm
-// CHECK-COUNT-5: linalg.generic
+// CHECK-COUNT-7: linalg.generic
 // CHECK-NOT: linalg.generic
 // CHECK: return %{{.*}} : tensor<4x8xf32>
 func.func @whole(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
