@@ -110,7 +110,7 @@ def Norm_NormOpInterface : OpInterface<"NormOpInterface"> {
     /// sqrt(n) for a mean square, sqrt(n - correction) for a variance, 1 for a
     /// sum of squares. nullopt if n is dynamic, or scale or shift is there.
     ::std::optional<double> getOutputNormBound() {
-      return ::mlir::norm::outputNormBound(*this);
+      return ::mlir::norm::outputNormBound($_op);
     }
   }];
 }
