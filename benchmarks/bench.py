@@ -42,12 +42,11 @@ def call(op, shape, element):
 
 def parse(output):
     """(microseconds, ratio to the copy) from what norm-run --time prints."""
-    time = re.search(r"([0-9.]+(?:e[-+]?[0-9]+)?) *(us|ms|s|ns)\b", output)
-    ratio = re.search(r"ratio[^0-9\n]*([0-9.]+)|([0-9.]+)[^0-9\n]*of (?:a|the) copy", output)
+    time = re.search(r"^time: median ([0-9.]+) us", output, re.MULTILINE)
+    ratio = re.search(r"^ratio to the copy: ([0-9.]+)", output, re.MULTILINE)
     if not time or not ratio:
         raise ValueError(f"norm-run --time printed no time and ratio:\n{output}")
-    scale = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}[time[2]]
-    return float(time[1]) * scale, float(ratio[1] or ratio[2])
+    return float(time[1]), float(ratio[1])
 
 
 def measure(directory, op, shape, element, repeat):
