@@ -13,7 +13,7 @@ CASES = {case.name: case for case in TABLE}
 
 @pytest.fixture(scope="module")
 def runner(request, tmp_path_factory):
-    """Runs only what this session selected, all of it at once."""
+    """Runs only what was selected, all of it at once."""
     made = Runner(tmp_path_factory.mktemp("differential"), lambda name: call(CASES[name]))
     chosen = {(item.callspec.params["case"].name, item.callspec.params["path"])
               for item in request.session.items
