@@ -97,6 +97,12 @@ struct HeldStatistic {
   TypedValue<RankedTensorType> (NormOpInterface::*result)();
 };
 
+/// A raised op, and what may become further results of it.
+struct RaisedNorm {
+  NormOpInterface op;
+  SmallVector<HeldStatistic> held;
+};
+
 class Raiser {
 public:
   Raiser(Operation *root, StatisticsMode mode)
@@ -111,8 +117,7 @@ public:
 private:
   bool sweep();
   bool raise(OpResult result);
-  NormOpInterface replaceStatistics(NormOpInterface op, NormContract contract,
-                                    ArrayRef<HeldStatistic> held);
+  void replaceStatistics(NormOpInterface op, ArrayRef<HeldStatistic> held);
   SmallVector<HeldStatistic> heldStatistics(const NormMatcher &matcher,
                                             const MatchedNorm &norm);
   void eraseIfDead(Operation *op);
@@ -127,6 +132,7 @@ private:
   SmallVector<Operation *> graveyard;
   /// Reductions whose norm was raised.
   llvm::DenseSet<Operation *> raised;
+  SmallVector<RaisedNorm, 0> pending;
 };
 } // namespace
 
@@ -295,9 +301,8 @@ static Value buildKeepDims(OpBuilder &builder, Location loc, Value statistic,
 }
 
 /// Makes the statistics that are still used results of the op.
-NormOpInterface Raiser::replaceStatistics(NormOpInterface op,
-                                          NormContract contract,
-                                          ArrayRef<HeldStatistic> held) {
+void Raiser::replaceStatistics(NormOpInterface op,
+                               ArrayRef<HeldStatistic> held) {
   SmallVector<HeldStatistic> alive;
   for (const HeldStatistic &statistic : held) {
     auto isBesideOp = [&](Operation *user) {
@@ -308,7 +313,7 @@ NormOpInterface Raiser::replaceStatistics(NormOpInterface op,
       alive.push_back(statistic);
   }
   if (alive.empty())
-    return op;
+    return;
   // The op must come before the users, and after its own operands.
   Operation *position = op;
   for (const HeldStatistic &statistic : alive)
@@ -320,8 +325,10 @@ NormOpInterface Raiser::replaceStatistics(NormOpInterface op,
   DominanceInfo dominance(root);
   for (Value operand : op->getOperands())
     if (!dominance.properlyDominates(operand, position))
-      return op;
+      return;
 
+  // The op's own view of it: operands may have been raised since.
+  NormContract contract = NormContract::get(op);
   for (const HeldStatistic &statistic : alive)
     contract.*(statistic.wanted) = true;
   builder.setInsertionPoint(position);
@@ -354,7 +361,7 @@ NormOpInterface Raiser::replaceStatistics(NormOpInterface op,
       isMinimal = false;
     }
   if (isMinimal)
-    return full;
+    return;
   builder.setInsertionPoint(full);
   NormOpInterface minimal = rebuild(full);
   for (const HeldStatistic &statistic : alive)
@@ -362,7 +369,6 @@ NormOpInterface Raiser::replaceStatistics(NormOpInterface op,
       builder.replaceAllUsesWith((full.*(statistic.result))(),
                                  (minimal.*(statistic.result))());
   builder.eraseOp(full);
-  return minimal;
 }
 
 void Raiser::report(NormOpInterface op, const MatchedNorm &norm) {
@@ -406,7 +412,7 @@ bool Raiser::raise(OpResult result) {
   report(raisedOp, *norm);
   builder.replaceAllUsesWith(result, raisedOp.getNormalized());
   eraseIfDead(op);
-  replaceStatistics(raisedOp, contract, held);
+  pending.push_back({raisedOp, std::move(held)});
   return true;
 }
 
@@ -435,6 +441,10 @@ void Raiser::run() {
   // A norm of a norm is seen when the inner one is an op.
   while (sweep())
     refusals.clear();
+  // Only now: until then, statistics may be shared with norms yet to be found.
+  for (RaisedNorm &norm : pending)
+    if (!erased.contains(norm.op))
+      replaceStatistics(norm.op, norm.held);
   for (auto &[reduction, refusal] : refusals) {
     if (erased.contains(reduction) || raised.contains(reduction))
       continue;

@@ -113,7 +113,8 @@ static bool splitProduct(const ViewAnalysis &views, const Node &node,
 std::optional<MatchedNorm>
 NormMatcher::matchCore(const View &product,
                        llvm::function_ref<bool(MatchedNorm &)> accept) {
-  for (const Node &node : productNodes(views, product)) {
+  // The whole product is no factor of itself.
+  for (const Node &node : ArrayRef(productNodes(views, product)).drop_front()) {
     std::optional<MatchedFactor> factor = matchFactor(node.view, node.divides);
     if (!factor)
       continue;

@@ -10,7 +10,7 @@
 // x - mean; the *square* of either; its *statistic* q (mean of squares); the
 // *factor* 1/sqrt(q + epsilon) and its relatives; the *core*, input or centred
 // value times factor; the *affine* part, core times gain plus shift. Each role
-// is recognized by what it computes, through `RaiseView.h`, never by one
+// is recognized by what it computes, through `ElementView.h`, never by one
 // spelling.
 //
 //===----------------------------------------------------------------------===//
@@ -18,7 +18,7 @@
 #ifndef NORM_LIB_TRANSFORMS_RAISEMATCH_H
 #define NORM_LIB_TRANSFORMS_RAISEMATCH_H
 
-#include "RaiseView.h"
+#include "Norm/Analysis/ElementView.h"
 
 #include "Norm/IR/NormOps.h"
 #include "Norm/Transforms/Passes.h"
@@ -27,6 +27,7 @@
 #include <string>
 
 namespace mlir::norm::raise {
+using namespace ::mlir::norm::elements;
 
 /// The types that a computation rounds to, in the order they were met.
 using TypeSet = llvm::SmallSetVector<Type, 4>;

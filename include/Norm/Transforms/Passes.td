@@ -98,6 +98,23 @@ def MapToRegistersPass : Pass<"norm-map-to-registers"> {
   ];
 }
 
+def FuseResidualPass : Pass<"norm-fuse-residual"> {
+  let summary = "make the addition that feeds a norm its residual operand";
+  let description = [{
+    A norm of the sum of two tensors of one shape takes both as `x` and
+    `residual`; other users of the sum use the op's `sum` result, and the
+    addition is gone. What is normalized keeps its rounding: a sum that the IR
+    rounds to its type is a `stored` one (the default), a sum of narrow operands
+    that is formed and normalized in the compute type is
+    `sum_rounding compute`. A cast between addition and norm belongs to the sum.
+
+    The later operand becomes `x`, the earlier one, the residual stream, the
+    residual. Remarks say why an addition stays outside, and name the placement
+    of each norm: none, pre, post, branch, sandwich or final.
+  }];
+  let dependentDialects = ["::mlir::norm::NormDialect"];
+}
+
 def RaiseNormPass : Pass<"norm-raise"> {
   let summary = "find decomposed normalizations and raise them to norm ops";
   let description = [{

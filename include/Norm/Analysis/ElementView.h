@@ -1,4 +1,5 @@
-//===- RaiseView.h - Elementwise view of tensor IR --------------*- C++ -*-===//
+//===- ElementView.h - Elementwise view of tensor IR --------------*- C++
+//-*-===//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NORM_LIB_TRANSFORMS_RAISEVIEW_H
-#define NORM_LIB_TRANSFORMS_RAISEVIEW_H
+#ifndef NORM_ANALYSIS_ELEMENTVIEW_H
+#define NORM_ANALYSIS_ELEMENTVIEW_H
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -26,7 +27,7 @@
 #include <functional>
 #include <optional>
 
-namespace mlir::norm::raise {
+namespace mlir::norm::elements {
 
 /// The index of a dimension of extent 1: it has nowhere to go but 0.
 inline constexpr int32_t kUnit = -1;
@@ -142,6 +143,6 @@ std::optional<View> lastTensor(const ViewAnalysis &views, const View &view,
                                bool throughExt,
                                llvm::function_ref<bool(const View &)> accept);
 
-} // namespace mlir::norm::raise
+} // namespace mlir::norm::elements
 
-#endif // NORM_LIB_TRANSFORMS_RAISEVIEW_H
+#endif // NORM_ANALYSIS_ELEMENTVIEW_H

@@ -1,4 +1,5 @@
-//===- RaiseView.cpp - Elementwise view of tensor IR ----------------------===//
+//===- ElementView.cpp - Elementwise view of tensor IR
+//----------------------===//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RaiseView.h"
+#include "Norm/Analysis/ElementView.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -16,7 +17,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
-using namespace mlir::norm::raise;
+using namespace mlir::norm::elements;
 
 //===----------------------------------------------------------------------===//
 // Frame and Expr
@@ -543,9 +544,9 @@ bool ViewAnalysis::sameExact(const View &a, const View &b) const {
 }
 
 std::optional<View>
-norm::raise::lastTensor(const ViewAnalysis &views, const View &view,
-                        bool throughExt,
-                        llvm::function_ref<bool(const View &)> accept) {
+norm::elements::lastTensor(const ViewAnalysis &views, const View &view,
+                           bool throughExt,
+                           llvm::function_ref<bool(const View &)> accept) {
   std::optional<View> last;
   auto visit = [&](const View &seen) {
     if (seen.isTensor() && accept(seen))
