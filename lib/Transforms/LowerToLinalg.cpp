@@ -22,6 +22,24 @@ namespace mlir::norm {
 using namespace mlir;
 using namespace mlir::norm;
 
+/// Constraint V4's warning, given where the op ends rather than by its
+/// verifier, which runs after every pass.
+static void warnIfEpsilonVanishes(NormOpInterface op) {
+  EpsilonAttr epsilon = op.getEpsilon();
+  FloatType computeType = op.getComputeTypeOrDefault();
+  APFloat value = epsilon.getValue();
+  if (value.isZero())
+    return;
+  bool losesInfo;
+  value.convert(computeType.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                &losesInfo);
+  if (value.isZero() || value.isDenormal())
+    op->emitWarning("expected 'epsilon' to be a normal number of the compute "
+                    "type ")
+        << computeType << ", got " << epsilon.getDouble() << ", which is "
+        << (value.isZero() ? "0" : "subnormal") << " in it (V4)";
+}
+
 namespace {
 struct DecomposePattern : public OpInterfaceRewritePattern<NormOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -31,6 +49,7 @@ struct DecomposePattern : public OpInterfaceRewritePattern<NormOpInterface> {
     FailureOr<SmallVector<Value>> values = decomposeNorm(op, rewriter);
     if (failed(values))
       return rewriter.notifyMatchFailure(op, "op does not decompose");
+    warnIfEpsilonVanishes(op);
     rewriter.replaceOp(op, *values);
     return success();
   }
