@@ -80,11 +80,68 @@ struct ReduceColumns : public OpRewritePattern<vector::MultiDimReductionOp> {
   }
 };
 
+/// Masked transfers of vector<RxC> over axes of a buffer that are not its last
+/// two, as one transfer per row. Upstream's lowering gets the masks of these
+/// wrong: it makes the map a permutation first, but not the mask.
+template <typename TransferOp>
+struct SplitRows : public OpRewritePattern<TransferOp> {
+  using OpRewritePattern<TransferOp>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(TransferOp op,
+                                PatternRewriter &rewriter) const override {
+    AffineMap map = op.getPermutationMap();
+    if (!op.getMask() || op.getVectorType().getRank() != 2 ||
+        map.isMinorIdentity() || !map.isProjectedPermutation() ||
+        map.getDimPosition(0) > map.getDimPosition(1) ||
+        !isa<MemRefType>(op.getShapedType()))
+      return rewriter.notifyMatchFailure(
+          op, "expected a masked transfer of two axes, in the order of the "
+              "buffer, that are not its last");
+    Location loc = op.getLoc();
+    VectorType type = op.getVectorType();
+    auto rowType = VectorType::get({type.getDimSize(1)}, type.getElementType());
+    AffineMap rowMap = map.getSubMap({1});
+    auto inBounds = rewriter.getBoolArrayAttr({op.isDimInBounds(1)});
+    constexpr bool isRead = std::is_same_v<TransferOp, vector::TransferReadOp>;
+    Value read;
+    if (isRead)
+      read =
+          arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(type));
+    for (int64_t row = 0; row < type.getDimSize(0); ++row) {
+      SmallVector<Value> indices(op.getIndices());
+      Value &index = indices[map.getDimPosition(0)];
+      if (row != 0)
+        index = arith::AddIOp::create(
+            rewriter, loc, index,
+            arith::ConstantIndexOp::create(rewriter, loc, row));
+      Value mask = vector::ExtractOp::create(rewriter, loc, op.getMask(), row);
+      if constexpr (isRead) {
+        Value part = vector::TransferReadOp::create(
+            rewriter, loc, rowType, op.getBase(), indices,
+            AffineMapAttr::get(rowMap), op.getPadding(), mask, inBounds);
+        read = vector::InsertOp::create(rewriter, loc, part, read, row);
+      } else {
+        Value part =
+            vector::ExtractOp::create(rewriter, loc, op.getVector(), row);
+        vector::TransferWriteOp::create(
+            rewriter, loc, Type(), part, op.getBase(), indices,
+            AffineMapAttr::get(rowMap), mask, inBounds);
+      }
+    }
+    if (isRead)
+      rewriter.replaceOp(op, read);
+    else
+      rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct MapToRegisters
     : public norm::impl::MapToRegistersPassBase<MapToRegisters> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReduceColumns>(&getContext());
+    patterns.add<ReduceColumns, SplitRows<vector::TransferReadOp>,
+                 SplitRows<vector::TransferWriteOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
 
     SmallVector<scf::ForallOp> loops;
