@@ -328,7 +328,8 @@ static Attribute foldScalar(const ViewAnalysis &views, Operation *op,
   return {};
 }
 
-/// `x < c ? c : x` and its mirror images, with NaN kept: a maximum.
+/// `x < c ? c : x` and its mirror images: a maximum, whichever way the
+/// comparison takes NaN.
 static bool isSelectedMaximum(const ViewAnalysis &views, Expr &expr) {
   Expr condition = views.expand(expr.operands[0]);
   if (!condition.is(Kind::Compare) || condition.operands.size() != 2)

@@ -384,7 +384,8 @@ void Raiser::report(NormOpInterface op, const MatchedNorm &norm) {
 
 bool Raiser::raise(OpResult result) {
   auto type = dyn_cast<RankedTensorType>(result.getType());
-  if (!type || !isa<FloatType>(type.getElementType()))
+  // Unused results are what raised ones become beside used ones.
+  if (!type || !isa<FloatType>(type.getElementType()) || result.use_empty())
     return false;
   NormMatcher matcher(type, result.getLoc(), mode, refusals);
   std::optional<MatchedNorm> norm = matcher.match(result);

@@ -414,3 +414,28 @@ func.func @residual_is_no_shift(%x: tensor<4x16xf32>, %s: tensor<4x16xf32>) -> t
   %y = arith.addf %h, %s : tensor<4x16xf32>
   return %y : tensor<4x16xf32>
 }
+
+// A body that yields more than the norm.
+// CHECK-LABEL: func @two_results
+// CHECK: %[[Y:.*]] = norm.rms_norm %arg0 axes [1]
+// CHECK: %[[Z:.*]]:2 = linalg.generic
+// CHECK: return %[[Y]], %[[Z]]#1
+func.func @two_results(%x: tensor<4x16xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %n = arith.constant dense<16.0> : tensor<4xf32>
+  %row = tensor.empty() : tensor<4xf32>
+  %all = tensor.empty() : tensor<4x16xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%row : tensor<4xf32>) -> tensor<4xf32>
+  %sq = arith.mulf %x, %x : tensor<4x16xf32>
+  %sum = linalg.reduce { arith.addf } ins(%sq : tensor<4x16xf32>) outs(%init : tensor<4xf32>) dimensions = [1]
+  %ms = arith.divf %sum, %n : tensor<4xf32>
+  %r = math.rsqrt %ms : tensor<4xf32>
+  %y:2 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %r : tensor<4x16xf32>, tensor<4xf32>) outs(%all, %all : tensor<4x16xf32>, tensor<4x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32, %p: f32):
+    %q = arith.mulf %a, %b : f32
+    %t = math.tanh %a : f32
+    linalg.yield %q, %t : f32, f32
+  } -> (tensor<4x16xf32>, tensor<4x16xf32>)
+  return %y#0, %y#1 : tensor<4x16xf32>, tensor<4x16xf32>
+}

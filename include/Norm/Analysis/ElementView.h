@@ -70,7 +70,7 @@ enum class Kind {
   Sub,
   Mul,
   Div,
-  Max, ///< with the larger operand, NaN propagated
+  Max, ///< `arith.maximumf`, or a comparison and a select
   Neg,
   Abs,
   Sqrt,
@@ -80,7 +80,7 @@ enum class Kind {
   Trunc,  ///< rounding to a narrower type
   Reduce, ///< operands[0] combined over `axes` of the frame
   Select,
-  Compare, ///< ordered or unordered >, folded on constants only
+  Compare, ///< a floating-point comparison
   Other    ///< some other scalar operation, `operation` says which
 };
 
