@@ -121,7 +121,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda record: check(arguments.norm_opt, record), records))
     score = collections.Counter()
-    for record, problems in zip(records, results):
+    for record, problems in zip(records, results, strict=True):
         kind = "look-alikes" if record.get("refuse") or not record["raised"] else "norms"
         score[kind, "total"] += 1
         score[kind, "right"] += not problems

@@ -42,7 +42,8 @@ def test_values(name, tmp_path):
     data = np.load(HERE / record["data"])
     elements = [element for element, _ in record["outputs"]]
     for prefix in ("", "alt_") if "alt_in0" in data else ("",):
-        results = norm_run(tmp_path, module, arrays(data, record["inputs"], f"{prefix}in"), elements)
+        inputs = arrays(data, record["inputs"], f"{prefix}in")
+        results = norm_run(tmp_path, module, inputs, elements)
         wanted = arrays(data, record["outputs"], f"{prefix}out")
         for found, expected, element in zip(results, wanted, elements, strict=True):
             assert found.shape == expected.shape
