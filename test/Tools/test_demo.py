@@ -1,0 +1,34 @@
+"""The demo shows what it claims, on the build under test."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def errors(text: str, what: str):
+    return [float(e) for e in re.findall(rf"{what}.* ([0-9.]+e-\d+)$", text, re.M)]
+
+
+def test_demo(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "demo.py", "--out", tmp_path],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ),
+    )
+    assert done.returncode == 0, done.stderr
+    out = done.stdout
+    assert len(out.splitlines()) < 50, "more than a screenful"
+    assert len(re.findall(r"^ +rms_norm +\[2\] +inside_sqrt 1e-06 ", out, re.M)) == 3
+    assert len(re.findall(r"^ +layer_norm +\[2\] +inside_sqrt 1e-05 ", out, re.M)) == 3
+    assert out.count("addition") == 4
+    assert max(errors(out, "against the model in f64")) < 1e-6
+    assert max(errors(out, "against as exported")) < 1e-6
+    # The last part: the hard row, which only the op gets right.
+    assert max(errors(out, "^ +as exported +[-0-9]")) > 1e-3
+    assert max(errors(out, "^ +with norms +[-0-9]")) < 1e-6
+    assert (tmp_path / "llama_1l_f32.norm.mlir").exists()
