@@ -1,6 +1,6 @@
 """Raises every corpus file and compares what was found with index.json.
 
-usage: check_raise.py NORM_OPT [--list]
+usage: check_raise.py [--list] NORM_OPT [OPTION...]
 
 The files are IR as PyTorch (torch-mlir) and JAX (IREE) wrote it; `raised` of a
 record lists the norm ops that `norm-raise` must make of it, with axes, epsilon
@@ -99,7 +99,7 @@ def differences(found, wanted):
 def check(norm_opt, record):
     """Problems with one file, as lines of text."""
     run = subprocess.run(
-        [norm_opt, "--norm-raise", "--remarks-filter=norm-raise", str(HERE / record["file"])],
+        [*norm_opt, "--norm-raise", "--remarks-filter=norm-raise", str(HERE / record["file"])],
         capture_output=True, text=True, timeout=300)
     if run.returncode:
         return [f"norm-opt failed: {run.stderr.strip()}"]
@@ -114,8 +114,8 @@ def check(norm_opt, record):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("norm_opt")
     parser.add_argument("--list", action="store_true", help="name every file")
+    parser.add_argument("norm_opt", nargs=argparse.REMAINDER, help="command line of norm-opt")
     arguments = parser.parse_args()
     records = json.loads((HERE / "index.json").read_text())["records"]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
