@@ -156,9 +156,7 @@ public:
         f64(builder.getF64Type()), compute(op.getComputeTypeOrDefault()),
         xType(elementType(op.getInput())),
         yType(elementType(op.getNormalized())),
-        isNarrow(compute.getWidth() <
-                 defaultComputeType(op.getInput(), op.getResidualOrNull())
-                     .getWidth()) {}
+        isNarrow(compute.getWidth() < 32) {}
 
   SmallVector<Value> lower();
 
@@ -171,12 +169,16 @@ private:
   int64_t rank;
   SmallVector<int64_t> all, kept, reduced;
   FloatType f64, compute, xType, yType;
-  /// Whether every step rounds to the compute type.
+  /// Whether every step rounds to the compute type. Operands of the steps are
+  /// always cast to it.
   bool isNarrow;
 
   static FloatType elementType(Value value) {
     return cast<FloatType>(cast<ShapedType>(value.getType()).getElementType());
   }
+
+  /// An operand of a step, cast to the compute type.
+  Value toCompute(Scalar &s, Value x) { return s.round(x, compute); }
 
   /// One step's result: rounded if steps round.
   Value step(Scalar &s, Value x) { return isNarrow ? s.round(x, compute) : x; }
@@ -260,7 +262,7 @@ Indexed Reference::widenedSum(Indexed &sum) {
   Value residual = op.getResidualOrNull();
   if (!residual)
     return loop(all, {x}, all, {f64}, [&](Scalar &s, ValueRange in) {
-      return SmallVector<Value>{step(s, s.widen(in[0]))};
+      return SmallVector<Value>{toCompute(s, s.widen(in[0]))};
     })[0];
   FloatType sumType = op.getSumElementType();
   bool isStored = op.getSumRounding() == SumRounding::Stored;
@@ -269,7 +271,7 @@ Indexed Reference::widenedSum(Indexed &sum) {
            [&](Scalar &s, ValueRange in) {
              Value exact = s.add(s.widen(in[0]), s.widen(in[1]));
              Value stored = s.narrow(exact, sumType);
-             Value c = step(s, isStored ? s.widen(stored) : exact);
+             Value c = toCompute(s, isStored ? s.widen(stored) : exact);
              return SmallVector<Value>{c, stored};
            });
   sum = results[1];
@@ -291,7 +293,7 @@ Value Reference::countOf(Scalar &s, int64_t correction) {
 
 /// Step 5.
 Value Reference::factor(Scalar &s, Value q) {
-  Value epsilon = step(s, s.constant(op.getEpsilon().getDouble()));
+  Value epsilon = toCompute(s, s.constant(op.getEpsilon().getDouble()));
   auto denominator = [&]() -> Value {
     switch (op.getEpsilon().getPlacement()) {
     case EpsilonPlacement::InsideSqrt:
@@ -317,22 +319,27 @@ Value Reference::factor(Scalar &s, Value q) {
 /// Step 7, from x-hat to a value of y's type. Null operands are absent.
 Value Reference::affine(Scalar &s, Value normalized, Value scale, Value shift) {
   double offset = op.getScaleOffsetValue();
-  Value gain = scale ? s.widen(scale) : Value();
-  if (gain && offset != 0.0)
-    gain = s.add(gain, s.constant(offset));
+  Value gain, bias;
+  if (scale) {
+    gain = toCompute(s, s.widen(scale));
+    if (offset != 0.0)
+      gain = toCompute(s, s.add(gain, toCompute(s, s.constant(offset))));
+  }
+  if (shift)
+    bias = toCompute(s, s.widen(shift));
   if (op.getAffineIn() == AffineIn::Compute) {
     Value y = normalized;
     if (gain)
-      y = step(s, s.mul(y, step(s, gain)));
+      y = step(s, s.mul(y, gain));
     if (shift)
-      y = step(s, s.add(y, step(s, s.widen(shift))));
+      y = step(s, s.add(y, bias));
     return s.narrow(y, yType);
   }
   Value y = s.round(normalized, xType);
   if (gain)
     y = s.round(s.mul(y, s.round(gain, yType)), yType);
   if (shift)
-    y = s.round(s.add(y, s.round(s.widen(shift), yType)), yType);
+    y = s.round(s.add(y, s.round(bias, yType)), yType);
   return s.narrow(y, yType);
 }
 

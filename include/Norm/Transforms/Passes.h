@@ -21,6 +21,9 @@ enum class StatisticsMode {
   Widen ///< use the op's default compute type
 };
 
+/// Formats of `norm-report`.
+enum class ReportFormat { Text, Json };
+
 #define GEN_PASS_DECL
 #include "Norm/Transforms/Passes.h.inc"
 

@@ -193,9 +193,9 @@ def LowerToReferencePass : Pass<"norm-lower-to-reference"> {
     The oracle inside the compiler, written from the specification and sharing
     no code with `norm-lower-to-linalg`. All arithmetic is in f64 and sums are
     compensated. Values are rounded where the contract says so: the stored sum,
-    each step of a compute type that is narrower than the default one, the steps
-    of `affine_in result`, and the results. Steps in the default compute type
-    are not rounded in between.
+    each step of an f16 or bf16 compute type, the steps of `affine_in result`,
+    and the results. Operands, epsilon and scale + offset are cast to the
+    compute type, but steps in f32 are not rounded to it in between.
 
     Rounding to f16 and bf16 is correct from f64 (no double rounding) and does
     not depend on the target's instructions.
@@ -250,6 +250,30 @@ def ExpandNarrowingPass : Pass<"norm-expand-narrowing"> {
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"
+  ];
+}
+
+def ReportPass : Pass<"norm-report"> {
+  let summary = "say what each norm computes and what was chosen for it";
+  let description = [{
+    Prints, for each norm op: the function and location; kind, axes, number of
+    elements per statistic, affine axes; epsilon and its place; compute type,
+    element types and where values are rounded; residual and stored sum; the
+    statistics asked for; the strategy; the number of parameters (elements of
+    scale and shift), with their range where they are constants. Then totals.
+
+    Warns of statistics over one element, and of an epsilon that is 0 or
+    subnormal in the compute type. The IR is not changed.
+  }];
+  let options = [
+    Option<"format", "format", "::mlir::norm::ReportFormat",
+           "::mlir::norm::ReportFormat::Text", "text or json",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::norm::ReportFormat::Text, "text", "for people"),
+             clEnumValN(::mlir::norm::ReportFormat::Json, "json",
+                        "keys in a fixed order"))}]>,
+    Option<"file", "file", "std::string", "",
+           "where the report goes (default: standard output)">
   ];
 }
 
