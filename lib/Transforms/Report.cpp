@@ -7,6 +7,7 @@
 
 #include "Norm/Transforms/Passes.h"
 
+#include "Norm/Analysis/Placement.h"
 #include "Norm/IR/NormOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
@@ -261,6 +262,7 @@ static void printText(llvm::raw_ostream &os, const NormFacts &facts,
   }
   line("statistics",
        facts.statistics.empty() ? "none" : llvm::join(facts.statistics, ", "));
+  line("placement", getPlacementName(op));
   line("strategy", facts.strategy.empty() ? "not chosen" : facts.strategy);
   std::string parameters =
       facts.parameters ? std::to_string(*facts.parameters) : "a dynamic number";
@@ -381,6 +383,7 @@ static void printJson(llvm::json::OStream &json, const NormFacts &facts,
   json.attribute("affine_in", stringifyAffineIn(op.getAffineIn()));
   json.attribute("scale_offset", op.getScaleOffsetValue());
   printList(json, "statistics", facts.statistics);
+  json.attribute("placement", getPlacementName(op));
   json.attribute("strategy", facts.strategy.empty()
                                  ? llvm::json::Value(nullptr)
                                  : llvm::json::Value(facts.strategy));

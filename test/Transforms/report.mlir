@@ -5,7 +5,7 @@
 // RUN: not norm-opt %s --norm-report="file=%t.none/report" -o %t.out 2>&1 | FileCheck %s --check-prefix=FILE
 // FILE: error: cannot write the report to '{{.*}}report': No such file or directory
 
-// CHECK:      norm 0 in @everything at {{.*}}report.mlir:[[# @LINE + 32]]:
+// CHECK:      norm 0 in @everything at {{.*}}report.mlir:[[# @LINE + 34]]:
 // CHECK-NEXT:   kind       norm.layer_norm, tensor<4x6xbf16> -> tensor<4x6xf32>
 // CHECK-NEXT:   axes       [1], 6 elements per statistic; affine axes [0]
 // CHECK-NEXT:   epsilon    outside_sqrt 1e-05, a zero denominator gives 0
@@ -14,6 +14,7 @@
 // CHECK-NEXT:   sum        x + residual is normalized before it is rounded to f32
 // CHECK-NEXT:   affine     x-hat is rounded to bf16, each step to f32, gain is scale + 1
 // CHECK-NEXT:   statistics mean, rstd
+// CHECK-NEXT:   placement  none
 // CHECK-NEXT:   strategy   #norm.cpu<rows = 4, columns = 32, parallel = false>
 // CHECK-NEXT:   parameters 8, scale from -2 to 3.5, median 0.375
 // CHECK-NEXT: norm 1 in @plain
@@ -23,6 +24,7 @@
 // CHECK-NEXT:   compute    f32
 // CHECK-NEXT:   types      x f32, y f32
 // CHECK-NEXT:   statistics none
+// CHECK-NEXT:   placement  none
 // CHECK-NEXT:   strategy   not chosen
 // CHECK-NEXT:   parameters 0
 // CHECK-NEXT:   warning    each statistic covers one element: it is that element's square
@@ -76,6 +78,7 @@ func.func @dynamic(%x: tensor<?x?xf32>, %g: tensor<?x?xf32>) -> tensor<?x?xf32> 
 // JSON:        "sum_rounding": "compute",
 // JSON-NEXT:   "affine_in": "result",
 // JSON-NEXT:   "scale_offset": 1,
+// JSON:        "placement": "none",
 // JSON:        "median": 0.375,
 // JSON:        "shift": null,
 // JSON:        "index": 2,
