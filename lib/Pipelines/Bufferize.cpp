@@ -34,8 +34,7 @@ void norm::buildBufferize(OpPassManager &pm, const BufferizeOptions &options) {
 
   // Scratch memory is allocated outside loops and freed.
   pm.addNestedPass<func::FuncOp>(bufferization::createBufferHoistingPass());
-  pm.addNestedPass<func::FuncOp>(
-      bufferization::createBufferLoopHoistingPass());
+  pm.addNestedPass<func::FuncOp>(bufferization::createBufferLoopHoistingPass());
   bufferization::buildBufferDeallocationPipeline(
       pm, bufferization::BufferDeallocationPipelineOptions());
 }

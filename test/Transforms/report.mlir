@@ -14,7 +14,7 @@
 // CHECK-NEXT:   sum        x + residual is normalized before it is rounded to f32
 // CHECK-NEXT:   affine     x-hat is rounded to bf16, each step to f32, gain is scale + 1
 // CHECK-NEXT:   statistics mean, rstd
-// CHECK-NEXT:   placement  none
+// CHECK-NEXT:   placement  pre
 // CHECK-NEXT:   strategy   #norm.cpu<rows = 4, columns = 32, parallel = false>
 // CHECK-NEXT:   parameters 8, scale from -2 to 3.5, median 0.375
 // CHECK-NEXT: norm 1 in @plain
@@ -78,7 +78,7 @@ func.func @dynamic(%x: tensor<?x?xf32>, %g: tensor<?x?xf32>) -> tensor<?x?xf32> 
 // JSON:        "sum_rounding": "compute",
 // JSON-NEXT:   "affine_in": "result",
 // JSON-NEXT:   "scale_offset": 1,
-// JSON:        "placement": "none",
+// JSON:        "placement": "pre",
 // JSON:        "median": 0.375,
 // JSON:        "shift": null,
 // JSON:        "index": 2,
