@@ -32,6 +32,23 @@ static constexpr StringLiteral kCategory = "norm-raise";
 // Building
 //===----------------------------------------------------------------------===//
 
+/// Groups of dimensions for a reshape to `shape` without its dimensions of
+/// extent 1: each joins the proper one before it, the first ones the one after
+/// them.
+static SmallVector<ReassociationIndices>
+unitDimGroups(ArrayRef<int64_t> shape) {
+  SmallVector<ReassociationIndices> groups;
+  ReassociationIndices leading;
+  for (auto [i, extent] : llvm::enumerate(shape)) {
+    if (extent != 1) {
+      groups.push_back(std::move(leading));
+      leading.clear();
+    }
+    (groups.empty() ? leading : groups.back()).push_back(i);
+  }
+  return groups;
+}
+
 /// The tensor of a parameter without its dimensions of extent 1.
 static Value buildParameter(OpBuilder &builder, Location loc,
                             const MatchedParameter &parameter) {
@@ -39,17 +56,8 @@ static Value buildParameter(OpBuilder &builder, Location loc,
   auto type = cast<RankedTensorType>(tensor.getType());
   if (type.getRank() == static_cast<int64_t>(parameter.axes.size()))
     return tensor;
-  // Each unit dimension joins the proper one before it (the first ones join
-  // the one after them).
-  SmallVector<ReassociationIndices> groups(1);
-  bool hasProper = false;
-  for (auto [i, dim] : llvm::enumerate(parameter.tensor.index)) {
-    if (dim != kUnit && hasProper)
-      groups.emplace_back();
-    hasProper |= dim != kUnit;
-    groups.back().push_back(i);
-  }
-  return tensor::CollapseShapeOp::create(builder, loc, tensor, groups);
+  return tensor::CollapseShapeOp::create(builder, loc, tensor,
+                                         unitDimGroups(type.getShape()));
 }
 
 static NormContract contractOf(OpBuilder &builder, Location loc,
@@ -117,6 +125,9 @@ public:
 private:
   bool sweep();
   bool raise(OpResult result);
+  NormOpInterface rebuild(NormOpInterface op, const NormContract &contract);
+  void dropUnusedResults(NormOpInterface op, NormContract contract,
+                         ArrayRef<HeldStatistic> statistics);
   void replaceStatistics(NormOpInterface op, ArrayRef<HeldStatistic> held);
   SmallVector<HeldStatistic> heldStatistics(const NormMatcher &matcher,
                                             const MatchedNorm &norm);
@@ -262,83 +273,102 @@ SmallVector<HeldStatistic> Raiser::heldStatistics(const NormMatcher &matcher,
   return held;
 }
 
-/// The shape of `like` from a statistic without its unit dimensions. Null if
-/// the shapes do not match.
-static Value buildKeepDims(OpBuilder &builder, Location loc, Value statistic,
-                           RankedTensorType like) {
+/// A statistic in the shape of `like`, which may have other dimensions of
+/// extent
+/// 1. Null if the shapes do not match.
+static Value buildLike(OpBuilder &builder, Location loc, Value statistic,
+                       RankedTensorType like) {
   auto type = cast<RankedTensorType>(statistic.getType());
   if (type == like)
     return statistic;
-  // The op keeps unit axes of x; `like` may have dropped or moved them.
-  SmallVector<int64_t> proper, likeProper;
-  llvm::copy_if(type.getShape(), std::back_inserter(proper),
-                [](int64_t extent) { return extent != 1; });
-  llvm::copy_if(like.getShape(), std::back_inserter(likeProper),
-                [](int64_t extent) { return extent != 1; });
-  if (proper != likeProper)
-    return {};
-  auto dense = RankedTensorType::get(proper, type.getElementType());
-  auto group = [](RankedTensorType full, int64_t coarseRank) {
-    SmallVector<ReassociationIndices> groups(coarseRank ? 1 : 0);
-    bool hasProper = false;
-    for (auto [i, extent] : llvm::enumerate(full.getShape())) {
-      if (coarseRank == 0)
-        break;
-      if (extent != 1 && hasProper)
-        groups.emplace_back();
-      hasProper |= extent != 1;
-      groups.back().push_back(i);
-    }
-    return groups;
+  auto withoutUnits = [](RankedTensorType type) {
+    SmallVector<int64_t> shape(type.getShape());
+    llvm::erase(shape, 1);
+    return RankedTensorType::get(shape, type.getElementType());
   };
+  RankedTensorType dense = withoutUnits(type);
+  if (dense != withoutUnits(like))
+    return {};
   if (type != dense)
     statistic = tensor::CollapseShapeOp::create(builder, loc, dense, statistic,
-                                                group(type, dense.getRank()));
+                                                unitDimGroups(type.getShape()));
   if (like != dense)
     statistic = tensor::ExpandShapeOp::create(builder, loc, like, statistic,
-                                              group(like, dense.getRank()));
+                                              unitDimGroups(like.getShape()));
   return statistic;
 }
 
-/// Makes the statistics that are still used results of the op.
-void Raiser::replaceStatistics(NormOpInterface op,
-                               ArrayRef<HeldStatistic> held) {
-  SmallVector<HeldStatistic> alive;
-  for (const HeldStatistic &statistic : held) {
-    auto isBesideOp = [&](Operation *user) {
-      return op->getBlock()->findAncestorOpInBlock(*user) != nullptr;
-    };
-    if (!erased.contains(statistic.tensor.getDefiningOp()) &&
-        llvm::all_of(statistic.tensor.getUsers(), isBesideOp))
-      alive.push_back(statistic);
-  }
-  if (alive.empty())
-    return;
-  // The op must come before the users, and after its own operands.
+/// The place of an op that gives `statistics`: before all of their users and
+/// after its own operands. Null if there is none.
+static Operation *findPosition(NormOpInterface op,
+                               ArrayRef<HeldStatistic> statistics,
+                               DominanceInfo &dominance) {
   Operation *position = op;
-  for (const HeldStatistic &statistic : alive)
+  for (const HeldStatistic &statistic : statistics)
     for (Operation *user : statistic.tensor.getUsers()) {
       Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
       if (ancestor->isBeforeInBlock(position))
         position = ancestor;
     }
+  bool isAfterOperands = llvm::all_of(op->getOperands(), [&](Value operand) {
+    return dominance.properlyDominates(operand, position);
+  });
+  return isAfterOperands ? position : nullptr;
+}
+
+/// The op again, with the results that `contract` asks for, at the builder's
+/// position. The old one is left without users of its normalized value.
+NormOpInterface Raiser::rebuild(NormOpInterface op,
+                                const NormContract &contract) {
+  NormOpInterface rebuilt =
+      buildNorm(builder, op->getLoc(), op.isCentred(), contract);
+  builder.replaceAllUsesWith(op.getNormalized(), rebuilt.getNormalized());
+  return rebuilt;
+}
+
+/// Drops the results among `statistics` that nobody uses.
+void Raiser::dropUnusedResults(NormOpInterface op, NormContract contract,
+                               ArrayRef<HeldStatistic> statistics) {
+  auto isUnused = [&](const HeldStatistic &statistic) {
+    return (op.*(statistic.result))().use_empty();
+  };
+  if (llvm::none_of(statistics, isUnused))
+    return;
+  for (const HeldStatistic &statistic : statistics)
+    contract.*(statistic.wanted) = !isUnused(statistic);
+  builder.setInsertionPoint(op);
+  NormOpInterface minimal = rebuild(op, contract);
+  for (const HeldStatistic &statistic : statistics)
+    if (contract.*(statistic.wanted))
+      builder.replaceAllUsesWith((op.*(statistic.result))(),
+                                 (minimal.*(statistic.result))());
+  builder.eraseOp(op);
+}
+
+/// Makes the statistics that are still used results of the op.
+void Raiser::replaceStatistics(NormOpInterface op,
+                               ArrayRef<HeldStatistic> held) {
+  auto isReplaceable = [&](const HeldStatistic &statistic) {
+    return !erased.contains(statistic.tensor.getDefiningOp()) &&
+           llvm::all_of(statistic.tensor.getUsers(), [&](Operation *user) {
+             return op->getBlock()->findAncestorOpInBlock(*user) != nullptr;
+           });
+  };
+  SmallVector<HeldStatistic> alive(
+      llvm::make_filter_range(held, isReplaceable));
+  if (alive.empty())
+    return;
   DominanceInfo dominance(root);
-  for (Value operand : op->getOperands())
-    if (!dominance.properlyDominates(operand, position))
-      return;
+  Operation *position = findPosition(op, alive, dominance);
+  if (!position)
+    return;
 
   // The op's own view of it: operands may have been raised since.
   NormContract contract = NormContract::get(op);
   for (const HeldStatistic &statistic : alive)
     contract.*(statistic.wanted) = true;
   builder.setInsertionPoint(position);
-  auto rebuild = [&](NormOpInterface old) {
-    NormOpInterface rebuilt =
-        buildNorm(builder, old->getLoc(), old.isCentred(), contract);
-    builder.replaceAllUsesWith(old.getNormalized(), rebuilt.getNormalized());
-    return rebuilt;
-  };
-  NormOpInterface full = rebuild(op);
+  NormOpInterface full = rebuild(op, contract);
   builder.eraseOp(op);
 
   // Users of the last statistics may die with them, and free earlier ones.
@@ -347,28 +377,14 @@ void Raiser::replaceStatistics(NormOpInterface op,
       continue;
     builder.setInsertionPointAfter(full);
     Value value =
-        buildKeepDims(builder, full->getLoc(), (full.*(statistic.result))(),
-                      cast<RankedTensorType>(statistic.tensor.getType()));
+        buildLike(builder, full->getLoc(), (full.*(statistic.result))(),
+                  cast<RankedTensorType>(statistic.tensor.getType()));
     if (!value)
       continue;
     builder.replaceAllUsesWith(statistic.tensor, value);
     eraseIfDead(statistic.tensor.getDefiningOp());
   }
-  bool isMinimal = true;
-  for (const HeldStatistic &statistic : alive)
-    if ((full.*(statistic.result))().use_empty()) {
-      contract.*(statistic.wanted) = false;
-      isMinimal = false;
-    }
-  if (isMinimal)
-    return;
-  builder.setInsertionPoint(full);
-  NormOpInterface minimal = rebuild(full);
-  for (const HeldStatistic &statistic : alive)
-    if (contract.*(statistic.wanted))
-      builder.replaceAllUsesWith((full.*(statistic.result))(),
-                                 (minimal.*(statistic.result))());
-  builder.eraseOp(full);
+  dropUnusedResults(full, contract, alive);
 }
 
 void Raiser::report(NormOpInterface op, const MatchedNorm &norm) {

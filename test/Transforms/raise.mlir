@@ -439,3 +439,36 @@ func.func @two_results(%x: tensor<4x16xf32>) -> (tensor<4x16xf32>, tensor<4x16xf
   } -> (tensor<4x16xf32>, tensor<4x16xf32>)
   return %y#0, %y#1 : tensor<4x16xf32>, tensor<4x16xf32>
 }
+
+// Keep-dims statistics of a dynamic shape, the square in the reduction.
+// CHECK-LABEL: func @dyn
+// CHECK: %[[Y:.*]], %[[R:.*]] = norm.rms_norm %arg0 axes [1] epsilon none : tensor<?x16xf32> -> tensor<?x16xf32> rstd(tensor<?xf32>)
+// CHECK: %[[E:.*]] = tensor.expand_shape %[[R]] {{.*}} : tensor<?xf32> into tensor<?x1xf32>
+// CHECK: return %[[Y]], %[[E]]
+func.func @dyn(%x: tensor<?x16xf32>) -> (tensor<?x16xf32>, tensor<?x1xf32>) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = arith.constant 16.0 : f32
+  %d = tensor.dim %x, %c0 : tensor<?x16xf32>
+  %row = tensor.empty(%d) : tensor<?x1xf32>
+  %all = tensor.empty(%d) : tensor<?x16xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%row : tensor<?x1xf32>) -> tensor<?x1xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, 0)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<?x16xf32>) outs(%init : tensor<?x1xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.mulf %a, %a : f32
+    %t = arith.addf %s, %o : f32
+    linalg.yield %t : f32
+  } -> tensor<?x1xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%sum : tensor<?x1xf32>) outs(%row : tensor<?x1xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %ms = arith.divf %a, %n : f32
+    %t = math.rsqrt %ms : f32
+    linalg.yield %t : f32
+  } -> tensor<?x1xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, 0)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x, %r : tensor<?x16xf32>, tensor<?x1xf32>) outs(%all : tensor<?x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.mulf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<?x16xf32>
+  return %y, %r : tensor<?x16xf32>, tensor<?x1xf32>
+}
