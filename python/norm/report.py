@@ -79,7 +79,7 @@ def diff(before, after, ignored=()):
     lines = []
     for tag, old_from, old_to, new_from, new_to in matcher.get_opcodes():
         if tag == "equal":
-            for one, other in zip(old[old_from:old_to], new[new_from:new_to]):
+            for one, other in zip(old[old_from:old_to], new[new_from:new_to], strict=True):
                 found = changes(one, other, ignored)
                 if found:
                     lines.append(f"changed: {heading(one)}")

@@ -7,6 +7,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+
+
+def words(text: str):
+    return re.sub(r"-?\d+\.\d+(e[-+]\d+)?", "NUMBER", text).split()
 
 
 def errors(text: str, what: str):
@@ -32,3 +37,7 @@ def test_demo(tmp_path):
     assert max(errors(out, "^ +as exported +[-0-9]")) > 1e-3
     assert max(errors(out, "^ +with norms +[-0-9]")) < 1e-6
     assert (tmp_path / "llama_1l_f32.norm.mlir").exists()
+    # What the README shows is this output, up to the digits of numbers.
+    shown = re.search(r"\./dev demo\n```\n```text\n(.*?)^```$", README.read_text(), re.M | re.S)
+    paths = str(tmp_path), "out/demo"
+    assert words(shown[1]) == words(out.replace(*paths))
