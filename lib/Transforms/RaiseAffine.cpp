@@ -114,7 +114,8 @@ std::optional<MatchedNorm>
 NormMatcher::matchCore(const View &product,
                        llvm::function_ref<bool(MatchedNorm &)> accept) {
   // The whole product is no factor of itself.
-  for (const Node &node : ArrayRef(productNodes(views, product)).drop_front()) {
+  SmallVector<Node> nodes = productNodes(views, product);
+  for (const Node &node : ArrayRef(nodes).drop_front()) {
     std::optional<MatchedFactor> factor = matchFactor(node.view, node.divides);
     if (!factor)
       continue;
