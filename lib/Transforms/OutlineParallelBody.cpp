@@ -80,6 +80,7 @@ struct OutlineParallelBody
           rewriter, scope.getLoc(), scope.getBodyRegion(), name);
       if (failed(outlined))
         return scope.emitOpError("body of a parallel loop cannot be outlined");
+      outlined->setPrivate();
       (*outlined)->setAttr(
           "llvm.linkage",
           LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
