@@ -28,7 +28,10 @@ void norm::buildBufferize(OpPassManager &pm, const BufferizeOptions &options) {
   // Results are computed where the caller wants them.
   pm.addPass(createCSEPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
-  pm.addPass(bufferization::createOneShotBufferizePass());
+  // A loop may carry a tensor that no buffer can hold in place.
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.allowReturnAllocsFromLoops = true;
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 

@@ -10,6 +10,7 @@
 #include "Norm/IR/NormDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -80,58 +81,53 @@ struct ReduceColumns : public OpRewritePattern<vector::MultiDimReductionOp> {
   }
 };
 
-/// Masked transfers of vector<RxC> over axes of a buffer that are not its last
-/// two, as one transfer per row. Upstream's lowering gets the masks of these
-/// wrong: it makes the map a permutation first, but not the mask.
+/// A transfer whose vector skips a dimension between the ones it covers, as
+/// one between rows and columns: the same transfer on a view without the
+/// dimensions that the vector does not cover. Upstream unrolls a masked one
+/// wrongly.
 template <typename TransferOp>
-struct SplitRows : public OpRewritePattern<TransferOp> {
+struct DropUncoveredDims : public OpRewritePattern<TransferOp> {
   using OpRewritePattern<TransferOp>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(TransferOp op,
                                 PatternRewriter &rewriter) const override {
+    auto type = dyn_cast<MemRefType>(op.getBase().getType());
     AffineMap map = op.getPermutationMap();
-    if (!op.getMask() || op.getVectorType().getRank() != 2 ||
-        map.isMinorIdentity() || !map.isProjectedPermutation() ||
-        map.getDimPosition(0) > map.getDimPosition(1) ||
-        !isa<MemRefType>(op.getShapedType()))
-      return rewriter.notifyMatchFailure(
-          op, "expected a masked transfer of two axes, in the order of the "
-              "buffer, that are not its last");
-    Location loc = op.getLoc();
-    VectorType type = op.getVectorType();
-    auto rowType = VectorType::get({type.getDimSize(1)}, type.getElementType());
-    AffineMap rowMap = map.getSubMap({1});
-    auto inBounds = rewriter.getBoolArrayAttr({op.isDimInBounds(1)});
-    constexpr bool isRead = std::is_same_v<TransferOp, vector::TransferReadOp>;
-    Value read;
-    if (isRead)
-      read =
-          arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(type));
-    for (int64_t row = 0; row < type.getDimSize(0); ++row) {
-      SmallVector<Value> indices(op.getIndices());
-      Value &index = indices[map.getDimPosition(0)];
-      if (row != 0)
-        index = arith::AddIOp::create(
-            rewriter, loc, index,
-            arith::ConstantIndexOp::create(rewriter, loc, row));
-      Value mask = vector::ExtractOp::create(rewriter, loc, op.getMask(), row);
-      if constexpr (isRead) {
-        Value part = vector::TransferReadOp::create(
-            rewriter, loc, rowType, op.getBase(), indices,
-            AffineMapAttr::get(rowMap), op.getPadding(), mask, inBounds);
-        read = vector::InsertOp::create(rewriter, loc, part, read, row);
-      } else {
-        Value part =
-            vector::ExtractOp::create(rewriter, loc, op.getVector(), row);
-        vector::TransferWriteOp::create(
-            rewriter, loc, Type(), part, op.getBase(), indices,
-            AffineMapAttr::get(rowMap), mask, inBounds);
-      }
+    if (!type || map.isMinorIdentity())
+      return rewriter.notifyMatchFailure(op, "expected a memref and a vector "
+                                             "that skips a dimension");
+    SmallVector<int64_t> covered;
+    for (AffineExpr expr : map.getResults()) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      if (!dim || (!covered.empty() &&
+                   covered.back() >= static_cast<int64_t>(dim.getPosition())))
+        return rewriter.notifyMatchFailure(op, "expected ascending dimensions");
+      covered.push_back(dim.getPosition());
     }
-    if (isRead)
-      rewriter.replaceOp(op, read);
-    else
-      rewriter.eraseOp(op);
+
+    Location loc = op.getLoc();
+    SmallVector<OpFoldResult> offsets = llvm::to_vector_of<OpFoldResult>(
+                                  op.getIndices()),
+                              sizes(type.getRank(), rewriter.getIndexAttr(1)),
+                              strides(type.getRank(), rewriter.getIndexAttr(1));
+    SmallVector<int64_t> shape;
+    SmallVector<Value> indices;
+    for (int64_t dim : covered) {
+      indices.push_back(op.getIndices()[dim]);
+      offsets[dim] = rewriter.getIndexAttr(0);
+      sizes[dim] = memref::getMixedSize(rewriter, loc, op.getBase(), dim);
+      shape.push_back(type.getDimSize(dim));
+    }
+    MemRefType viewType = memref::SubViewOp::inferRankReducedResultType(
+        shape, type, offsets, sizes, strides);
+    Value view = memref::SubViewOp::create(
+        rewriter, loc, viewType, op.getBase(), offsets, sizes, strides);
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getBaseMutable().assign(view);
+      op.getIndicesMutable().assign(indices);
+      op.setPermutationMapAttr(
+          AffineMapAttr::get(rewriter.getMultiDimIdentityMap(covered.size())));
+    });
     return success();
   }
 };
@@ -140,8 +136,8 @@ struct MapToRegisters
     : public norm::impl::MapToRegistersPassBase<MapToRegisters> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReduceColumns, SplitRows<vector::TransferReadOp>,
-                 SplitRows<vector::TransferWriteOp>>(&getContext());
+    patterns.add<ReduceColumns, DropUncoveredDims<vector::TransferReadOp>,
+                 DropUncoveredDims<vector::TransferWriteOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
 
     SmallVector<scf::ForallOp> loops;
