@@ -8,10 +8,13 @@
 #include "Norm/ExecutionEngine/Entry.h"
 
 #include "Norm/ExecutionEngine/Jit.h"
+#include "Norm/IR/NormInterfaces.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -218,14 +221,78 @@ private:
 };
 } // namespace
 
-/// Replaces the results of the function by one tensor of their dynamic extents,
-/// in order. Returns how many there are.
-static int64_t returnExtents(func::FuncOp func) {
-  int64_t count = 0;
-  for (Type type : func.getResultTypes())
-    count += cast<ShapedType>(type).getNumDynamicDims();
+namespace {
+/// Two extents that an op needs to be equal: the place of the first in a list
+/// of values that holds both, and the op.
+struct EqualExtents {
+  size_t first;
+  std::string op;
+};
+} // namespace
+
+/// Extents that ops of the function's own block need to be equal and that
+/// types do not prove so. Pairs are appended to `extents`.
+static SmallVector<EqualExtents>
+collectEqualExtents(func::FuncOp func, OpBuilder &builder, Location loc,
+                    SmallVector<Value> &extents) {
+  SmallVector<EqualExtents> pairs;
+  auto add = [&](Operation *op, Value a, int64_t i, Value b, int64_t j) {
+    if (!cast<ShapedType>(a.getType()).isDynamicDim(i) &&
+        !cast<ShapedType>(b.getType()).isDynamicDim(j))
+      return;
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "'" << op->getName() << "' at " << op->getLoc();
+    pairs.push_back({extents.size(), text});
+    extents.push_back(tensor::DimOp::create(builder, loc, a, i));
+    extents.push_back(tensor::DimOp::create(builder, loc, b, j));
+  };
+  for (Operation &op : func.getBody().front()) {
+    if (auto norm = dyn_cast<NormOpInterface>(op)) {
+      for (OpOperand &operand : op.getOpOperands())
+        for (auto [j, axis] :
+             llvm::enumerate(norm.getOperandAxes(operand.getOperandNumber())))
+          if (operand.get() != norm.getInput())
+            add(&op, norm.getInput(), axis, operand.get(), j);
+    } else if (OpTrait::hasElementwiseMappableTraits(&op)) {
+      Value first;
+      for (Value operand : op.getOperands()) {
+        auto type = dyn_cast<RankedTensorType>(operand.getType());
+        if (type && first)
+          for (int64_t i = 0; i < type.getRank(); ++i)
+            add(&op, first, i, operand, i);
+        else if (type)
+          first = operand;
+      }
+    } else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
+      SmallVector<std::pair<Value, int64_t>> seen(linalgOp.getNumLoops());
+      for (OpOperand &operand : op.getOpOperands()) {
+        if (!isa<RankedTensorType>(operand.get().getType()))
+          continue;
+        AffineMap map = linalgOp.getMatchingIndexingMap(&operand);
+        for (auto [j, expr] : llvm::enumerate(map.getResults())) {
+          auto dim = dyn_cast<AffineDimExpr>(expr);
+          if (!dim)
+            continue;
+          auto &[value, index] = seen[dim.getPosition()];
+          if (value)
+            add(&op, value, index, operand.get(), j);
+          else
+            std::tie(value, index) = std::make_pair(operand.get(), int64_t(j));
+        }
+      }
+    }
+  }
+  return pairs;
+}
+
+/// Replaces the results of the function by one tensor: their dynamic extents in
+/// order, then pairs of extents that must be equal.
+static SmallVector<EqualExtents> returnExtents(func::FuncOp func) {
+  SmallVector<EqualExtents> pairs;
   OpBuilder builder(func.getContext());
-  auto type = RankedTensorType::get({count}, builder.getIndexType());
+  RankedTensorType type;
+  bool hasOneBlock = func.getBody().hasOneBlock();
   func.walk([&](func::ReturnOp ret) {
     builder.setInsertionPoint(ret);
     SmallVector<Value> extents;
@@ -236,13 +303,17 @@ static int64_t returnExtents(func::FuncOp func) {
           extents.push_back(
               tensor::DimOp::create(builder, ret.getLoc(), value, i));
     }
+    if (hasOneBlock)
+      pairs = collectEqualExtents(func, builder, ret.getLoc(), extents);
+    type = RankedTensorType::get({static_cast<int64_t>(extents.size())},
+                                 builder.getIndexType());
     Value tensor =
         tensor::FromElementsOp::create(builder, ret.getLoc(), type, extents);
     ret.getOperandsMutable().assign(tensor);
   });
   func.removeResAttrsAttr();
   func.setType(builder.getFunctionType(func.getArgumentTypes(), type));
-  return count;
+  return pairs;
 }
 
 /// Computes the extents by running the function that returns them.
@@ -278,12 +349,18 @@ Entry::inferResultShapes(ArrayRef<Array> arrays) {
   SmallVector<SmallVector<int64_t>> shapes;
   for (RankedTensorType type : results)
     shapes.emplace_back(type.getShape());
-  if (llvm::all_of(results, [](ShapedType t) { return t.hasStaticShape(); }))
+  auto isStatic = [](ShapedType type) { return type.hasStaticShape(); };
+  if (llvm::all_of(results, isStatic) && llvm::all_of(inputs, isStatic))
     return shapes;
 
   OwningOpRef<ModuleOp> clone = module->clone();
   auto func = clone->lookupSymbol<func::FuncOp>(name);
-  SmallVector<int64_t> extents(returnExtents(func));
+  SmallVector<EqualExtents> pairs = returnExtents(func);
+  size_t numResultExtents = 0;
+  for (RankedTensorType type : results)
+    numResultExtents += type.getNumDynamicDims();
+  SmallVector<int64_t> extents(
+      cast<ShapedType>(func.getResultTypes()[0]).getNumElements());
   PassManager pm(clone->getContext());
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
@@ -294,21 +371,35 @@ Entry::inferResultShapes(ArrayRef<Array> arrays) {
     return llvm::createStringError("the extents of the results of '" + name +
                                    "' cannot be inferred");
 
-  bool isKnown = false;
+  // What only serves the checks may stay unknown.
+  SmallVector<bool> isKnown(extents.size(), false);
   Operation *terminator = func.getBody().front().getTerminator();
-  if (auto ret = dyn_cast<func::ReturnOp>(terminator))
-    if (auto tensor =
-            ret.getOperand(0).getDefiningOp<tensor::FromElementsOp>()) {
-      IndexInterpreter interpreter(arrays);
-      isKnown = true;
-      for (auto [extent, value] :
-           llvm::zip_equal(extents, tensor.getElements())) {
-        std::optional<int64_t> evaluated = interpreter.evaluate(value);
-        isKnown &= evaluated.has_value();
-        extent = evaluated.value_or(0);
+  if (auto ret = dyn_cast<func::ReturnOp>(terminator)) {
+    DenseIntElementsAttr constant;
+    IndexInterpreter interpreter(arrays);
+    if (matchPattern(ret.getOperand(0), m_Constant(&constant))) {
+      for (auto [i, extent] : llvm::enumerate(constant.getValues<APInt>())) {
+        extents[i] = extent.getSExtValue();
+        isKnown[i] = true;
       }
+    } else if (auto tensor =
+                   ret.getOperand(0).getDefiningOp<tensor::FromElementsOp>()) {
+      for (auto [i, value] : llvm::enumerate(tensor.getElements()))
+        if (std::optional<int64_t> extent = interpreter.evaluate(value)) {
+          extents[i] = *extent;
+          isKnown[i] = true;
+        }
     }
-  if (!isKnown)
+  }
+  for (const EqualExtents &pair : pairs)
+    if (isKnown[pair.first] && isKnown[pair.first + 1] &&
+        extents[pair.first] != extents[pair.first + 1])
+      return llvm::createStringError("expected equal extents for " + pair.op +
+                                     ", got " + Twine(extents[pair.first]) +
+                                     " and " + Twine(extents[pair.first + 1]) +
+                                     " with these inputs");
+  if (!llvm::all_of(ArrayRef(isKnown).take_front(numResultExtents),
+                    [](bool known) { return known; }))
     if (llvm::Error error = runExtents(*clone, name, arrays, extents))
       return error;
 

@@ -54,6 +54,14 @@
 // RUN: not norm-run %s --entry=f --input=%t/x.npy --input=%t/v.npy --output=%t/none/y.npy 2>&1 | FileCheck %s --check-prefix=WRITE
 // WRITE: norm-run: error: '{{.*}}none/y.npy': No such file or directory
 
+// RUN: %python %S/Inputs/npy.py %t/y.npy '<f4' 4x3 1
+// RUN: not norm-run %s --entry=add --input=%t/x.npy --input=%t/y.npy 2>&1 | FileCheck %s --check-prefix=EQUAL
+// EQUAL: norm-run: error: expected equal extents for 'norm.rms_norm' at {{.*}}, got 2 and 4 with these inputs
+// RUN: not norm-run %s --entry=elementwise --input=%t/x.npy --input=%t/y.npy 2>&1 | FileCheck %s --check-prefix=ELEMENTWISE
+// ELEMENTWISE: norm-run: error: expected equal extents for 'arith.addf' at {{.*}}, got 2 and 4 with these inputs
+// RUN: not norm-run %s --entry=matmul --input=%t/x.npy --input=%t/x4.npy 2>&1 | FileCheck %s --check-prefix=MATMUL
+// MATMUL: norm-run: error: expected equal extents for 'linalg.matmul' at {{.*}}, got 3 and 2 with these inputs
+
 // The files.
 // RUN: not norm-run %s --entry=f --input=%t/none.npy --input=%t/v.npy 2>&1 | FileCheck %s --check-prefix=MISSING
 // MISSING: norm-run: error: '{{.*}}none.npy': No such file or directory
@@ -87,6 +95,21 @@
 func.func @f(%x: tensor<?x3xf32>, %g: tensor<3xf32>) -> tensor<?x3xf32> {
   %y = norm.rms_norm %x scale(%g : tensor<3xf32>) axes [1] epsilon none : tensor<?x3xf32> -> tensor<?x3xf32>
   return %y : tensor<?x3xf32>
+}
+func.func @add(%x: tensor<?x3xf32>, %r: tensor<?x3xf32>) -> tensor<?x3xf32> {
+  %y = norm.rms_norm %x residual(%r : tensor<?x3xf32>) axes [1] epsilon none
+      : tensor<?x3xf32> -> tensor<?x3xf32>
+  return %y : tensor<?x3xf32>
+}
+func.func @elementwise(%x: tensor<?x3xf32>, %r: tensor<?x3xf32>) -> tensor<?x3xf32> {
+  %y = arith.addf %x, %r : tensor<?x3xf32>
+  return %y : tensor<?x3xf32>
+}
+func.func @matmul(%x: tensor<?x?xf32>, %w: tensor<?x?xf32>) -> tensor<2x4xf32> {
+  %e = tensor.empty() : tensor<2x4xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<?x?xf32>, tensor<?x?xf32>) outs(%e : tensor<2x4xf32>)
+      -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
 }
 func.func private @declared(tensor<3xf32>)
 func.func private @hidden(%x: tensor<3xf32>) -> tensor<3xf32> {
