@@ -68,12 +68,24 @@ private:
   SmallVector<Value> elementwise(ArrayRef<Indexed> inputs,
                                  ArrayRef<int64_t> outAxes,
                                  ArrayRef<Type> elementTypes, BodyFn body);
+  /// A result of an op over the kept axes: where it goes, and its type.
+  struct Output {
+    Value *destination;
+    Type elementType;
+  };
+  void elementwiseTo(ArrayRef<Output> outputs, ArrayRef<Indexed> inputs,
+                     BodyFn body);
+  /// The statistics that the op was asked for, and their values in that order.
+  void addStatisticResults(SmallVectorImpl<Output> &outputs);
+  void addStatistics(OpBuilder &b, SmallVectorImpl<Value> &values, Value m,
+                     Value q, Value r);
   /// Sums over the reduced axes, in work type. The body maps inputs to terms.
   SmallVector<Value> sums(ArrayRef<Indexed> inputs, unsigned count,
                           BodyFn terms);
 
   void computeSource();
   void computeMeanSquare();
+  void computeMean(Value count);
   void computeVariance();
   Value normalize();
 
@@ -85,6 +97,19 @@ private:
   /// Rounds once to the compute type, and returns it in work type.
   Value toCompute(OpBuilder &b, Value value) {
     return cast(b, cast(b, value, computeType), workType);
+  }
+  /// Whether steps are not rounded: the compute type is the work type. A
+  /// narrow one rounds the mean, and later steps see that value.
+  bool isExact() { return computeType == workType; }
+  /// What is normalized, followed by its mean.
+  SmallVector<Indexed> withMean() {
+    SmallVector<Indexed> inputs = source;
+    inputs.push_back(keptValue(mean));
+    return inputs;
+  }
+  /// c - m, for the inputs of withMean().
+  Value deviation(OpBuilder &b, ValueRange inputs) {
+    return arith::SubFOp::create(b, loc, widened(b, inputs), inputs.back());
   }
   /// Whether what is normalized has as many bits as the work type.
   bool sourceFillsWorkType() {
@@ -197,6 +222,15 @@ Value Decomposer::elementwise(ArrayRef<Indexed> inputs,
                               ArrayRef<int64_t> outAxes, Type elementType,
                               BodyFn body) {
   return elementwise(inputs, outAxes, ArrayRef<Type>{elementType}, body)[0];
+}
+
+void Decomposer::elementwiseTo(ArrayRef<Output> outputs,
+                               ArrayRef<Indexed> inputs, BodyFn body) {
+  SmallVector<Type> types = llvm::map_to_vector(
+      outputs, [](const Output &output) { return output.elementType; });
+  for (auto [output, value] :
+       llvm::zip_equal(outputs, elementwise(inputs, kept, types, body)))
+    *output.destination = value;
 }
 
 SmallVector<Value> Decomposer::sums(ArrayRef<Indexed> inputs, unsigned count,
@@ -351,42 +385,22 @@ void Decomposer::computeMeanSquare() {
   })[0];
   Value count =
       op.getStatistic() == Statistic::MeanSquare ? divisor(0) : Value();
-  SmallVector<Type> types{workType};
-  if (op.getRstdOrNull())
-    types.push_back(computeType);
-  if (op.getVarianceOrNull())
-    types.push_back(computeType);
-  SmallVector<Value> results =
-      elementwise({keptValue(sum)}, kept, types,
-                  [&](OpBuilder &b, Location, ValueRange in) {
-                    Value statistic = in[0];
-                    if (count)
-                      statistic =
-                          arith::DivFOp::create(b, loc, statistic, count);
-                    statistic = toCompute(b, statistic);
-                    Value r = factor(b, statistic);
-                    SmallVector<Value> out{r};
-                    if (op.getRstdOrNull())
-                      out.push_back(cast(b, r, computeType));
-                    if (op.getVarianceOrNull())
-                      out.push_back(cast(b, statistic, computeType));
-                    return out;
-                  });
-  ArrayRef<Value> rest = results;
-  auto take = [&]() {
-    Value value = rest.front();
-    rest = rest.drop_front();
-    return value;
-  };
-  rstd = take();
-  rstdResult = op.getRstdOrNull() ? take() : Value();
-  varianceResult = op.getVarianceOrNull() ? take() : Value();
+  SmallVector<Output> outputs{{&rstd, workType}};
+  addStatisticResults(outputs);
+  elementwiseTo(outputs, {keptValue(sum)},
+                [&](OpBuilder &b, Location, ValueRange in) {
+                  Value statistic = in[0];
+                  if (count)
+                    statistic = arith::DivFOp::create(b, loc, statistic, count);
+                  statistic = toCompute(b, statistic);
+                  Value r = factor(b, statistic);
+                  SmallVector<Value> values{r};
+                  addStatistics(b, values, /*m=*/Value(), statistic, r);
+                  return values;
+                });
 }
 
-void Decomposer::computeVariance() {
-  // A narrow compute type rounds the mean, and later steps see that value.
-  bool isExact = computeType == workType;
-  Value count = divisor(0), varianceDivisor = divisor(op.getCorrection());
+void Decomposer::computeMean(Value count) {
   Value sum = sums(source, 1, [&](OpBuilder &b, Location, ValueRange in) {
     return SmallVector<Value>{widened(b, in)};
   })[0];
@@ -395,80 +409,78 @@ void Decomposer::computeVariance() {
                        return SmallVector<Value>{toCompute(
                            b, arith::DivFOp::create(b, loc, in[0], count))};
                      });
+  if (!isExact() || !sourceFillsWorkType())
+    return;
+  Value rest = sums(withMean(), 1, [&](OpBuilder &b, Location, ValueRange in) {
+    return SmallVector<Value>{deviation(b, in)};
+  })[0];
+  mean = elementwise(
+      {keptValue(mean), keptValue(rest)}, kept, workType,
+      [&](OpBuilder &b, Location, ValueRange in) {
+        return SmallVector<Value>{arith::AddFOp::create(
+            b, loc, in[0], arith::DivFOp::create(b, loc, in[1], count))};
+      });
+}
 
-  auto deviation = [&](OpBuilder &b, ValueRange in) -> Value {
-    return arith::SubFOp::create(b, loc, widened(b, in), in.back());
-  };
-  SmallVector<Indexed> inputs = source;
-  inputs.push_back(keptValue(mean));
-  if (isExact && sourceFillsWorkType()) {
-    Value rest = sums(inputs, 1, [&](OpBuilder &b, Location, ValueRange in) {
-      return SmallVector<Value>{deviation(b, in)};
-    })[0];
-    mean = elementwise(
-        {keptValue(mean), keptValue(rest)}, kept, workType,
-        [&](OpBuilder &b, Location, ValueRange in) {
-          return SmallVector<Value>{arith::AddFOp::create(
-              b, loc, in[0], arith::DivFOp::create(b, loc, in[1], count))};
-        });
-    inputs.back() = keptValue(mean);
-  }
+void Decomposer::computeVariance() {
+  Value count = divisor(0), varianceDivisor = divisor(op.getCorrection());
+  computeMean(count);
   SmallVector<Value> deviations =
-      sums(inputs, isExact ? 2 : 1, [&](OpBuilder &b, Location, ValueRange in) {
-        Value d = deviation(b, in);
-        SmallVector<Value> terms{arith::MulFOp::create(b, loc, d, d)};
-        if (isExact)
-          terms.push_back(d);
-        return terms;
-      });
+      sums(withMean(), isExact() ? 2 : 1,
+           [&](OpBuilder &b, Location, ValueRange in) {
+             Value d = deviation(b, in);
+             SmallVector<Value> terms{arith::MulFOp::create(b, loc, d, d)};
+             if (isExact())
+               terms.push_back(d);
+             return terms;
+           });
 
-  SmallVector<Indexed> parts{keptValue(mean), keptValue(deviations[0])};
-  SmallVector<Type> types{workType};
-  if (isExact) {
-    parts.push_back(keptValue(deviations[1]));
-    types.push_back(workType);
+  SmallVector<Indexed> inputs{keptValue(mean), keptValue(deviations[0])};
+  SmallVector<Output> outputs{{&rstd, workType}};
+  if (isExact()) {
+    inputs.push_back(keptValue(deviations[1]));
+    outputs.push_back({&remainder, workType});
   }
-  for (Value wanted : {Value(op.getMeanOrNull()), Value(op.getRstdOrNull()),
-                       Value(op.getVarianceOrNull())})
-    if (wanted)
-      types.push_back(computeType);
-  SmallVector<Value> results = elementwise(
-      parts, kept, types, [&](OpBuilder &b, Location, ValueRange in) {
-        Value squares = in[1], d;
-        if (isExact) {
-          d = arith::DivFOp::create(b, loc, in[2], count);
-          squares = arith::SubFOp::create(
-              b, loc, squares, arith::MulFOp::create(b, loc, in[2], d));
-          squares = arith::MaximumFOp::create(b, loc, squares,
-                                              constant(b, 0.0, workType));
-        }
-        Value statistic = toCompute(
-            b, arith::DivFOp::create(b, loc, squares, varianceDivisor));
-        Value r = factor(b, statistic);
-        SmallVector<Value> out{r};
-        if (isExact)
-          out.push_back(d);
-        if (op.getMeanOrNull()) {
-          Value m = d ? Value(arith::AddFOp::create(b, loc, in[0], d)) : in[0];
-          out.push_back(cast(b, m, computeType));
-        }
-        if (op.getRstdOrNull())
-          out.push_back(cast(b, r, computeType));
-        if (op.getVarianceOrNull())
-          out.push_back(cast(b, statistic, computeType));
-        return out;
-      });
-  ArrayRef<Value> rest = results;
-  auto take = [&]() {
-    Value value = rest.front();
-    rest = rest.drop_front();
-    return value;
-  };
-  rstd = take();
-  remainder = isExact ? take() : Value();
-  meanResult = op.getMeanOrNull() ? take() : Value();
-  rstdResult = op.getRstdOrNull() ? take() : Value();
-  varianceResult = op.getVarianceOrNull() ? take() : Value();
+  addStatisticResults(outputs);
+  elementwiseTo(outputs, inputs, [&](OpBuilder &b, Location, ValueRange in) {
+    Value m = in[0], squares = in[1], d;
+    if (isExact()) {
+      d = arith::DivFOp::create(b, loc, in[2], count);
+      if (op.getMeanOrNull())
+        m = arith::AddFOp::create(b, loc, m, d);
+      squares = arith::SubFOp::create(b, loc, squares,
+                                      arith::MulFOp::create(b, loc, in[2], d));
+      squares = arith::MaximumFOp::create(b, loc, squares,
+                                          constant(b, 0.0, workType));
+    }
+    Value statistic =
+        toCompute(b, arith::DivFOp::create(b, loc, squares, varianceDivisor));
+    Value r = factor(b, statistic);
+    SmallVector<Value> values{r};
+    if (d)
+      values.push_back(d);
+    addStatistics(b, values, m, statistic, r);
+    return values;
+  });
+}
+
+void Decomposer::addStatisticResults(SmallVectorImpl<Output> &outputs) {
+  if (op.getMeanOrNull())
+    outputs.push_back({&meanResult, computeType});
+  if (op.getVarianceOrNull())
+    outputs.push_back({&varianceResult, computeType});
+  if (op.getRstdOrNull())
+    outputs.push_back({&rstdResult, computeType});
+}
+
+void Decomposer::addStatistics(OpBuilder &b, SmallVectorImpl<Value> &values,
+                               Value m, Value q, Value r) {
+  if (op.getMeanOrNull())
+    values.push_back(cast(b, m, computeType));
+  if (op.getVarianceOrNull())
+    values.push_back(cast(b, q, computeType));
+  if (op.getRstdOrNull())
+    values.push_back(cast(b, r, computeType));
 }
 
 //===----------------------------------------------------------------------===//
@@ -477,7 +489,6 @@ void Decomposer::computeVariance() {
 
 Value Decomposer::affineInCompute(OpBuilder &b, Value normalized, Value scale,
                                   Value shift) {
-  bool isExact = computeType == workType;
   if (scale) {
     scale = toCompute(b, scale);
     if (op.getScaleOffsetValue() != 0.0)
@@ -488,7 +499,7 @@ Value Decomposer::affineInCompute(OpBuilder &b, Value normalized, Value scale,
   }
   if (shift)
     shift = toCompute(b, shift);
-  if (scale && shift && isExact)
+  if (scale && shift && isExact())
     return math::FmaOp::create(b, loc, normalized, scale, shift);
   if (scale)
     normalized = toCompute(b, arith::MulFOp::create(b, loc, normalized, scale));

@@ -78,12 +78,12 @@ func.func @layer_norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK: %[[PARTS:.+]]:5 = linalg.generic {{.*}} ["parallel"]
 // CHECK: ^bb0(%[[M:[a-z0-9_]+]]: f32
 // CHECK: %[[REST:.+]] = arith.divf
+// CHECK: %[[MEAN:.+]] = arith.addf %[[M]], %[[REST]]
 // CHECK: %[[VARIANCE:.+]] = arith.divf
 // CHECK: %[[R:.+]] = arith.divf
-// CHECK: %[[MEAN:.+]] = arith.addf %[[M]], %[[REST]]
-// CHECK: linalg.yield %[[R]], %[[REST]], %[[MEAN]], %[[R]], %[[VARIANCE]]
+// CHECK: linalg.yield %[[R]], %[[REST]], %[[MEAN]], %[[VARIANCE]], %[[R]]
 // CHECK: %[[Y:.+]] = linalg.generic
-// CHECK: return %[[Y]], %[[PARTS]]#2, %[[PARTS]]#4, %[[PARTS]]#3
+// CHECK: return %[[Y]], %[[PARTS]]#2, %[[PARTS]]#3, %[[PARTS]]#4
 func.func @statistics(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %y, %mean, %variance, %rstd = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-3
     : tensor<4x8xf32> -> tensor<4x8xf32> mean(tensor<4xf32>) variance(tensor<4xf32>) rstd(tensor<4xf32>)
