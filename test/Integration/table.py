@@ -285,11 +285,9 @@ TABLE = [
              results=("y", "rstd", "sum"), shape__axes=[((9, 129), (1,)), ((6, 7, 80), (0, 2))]),
     # Row counts around tiles and threads, and arrays larger than the caches.
     *product("rows", op=ops, type=["f32", "bf16"], results=("y", "rstd"), paths=("cpu",),
-             shape__axes=[
-        ((n, 48), (1,)) for n in (1, 2, 3, 4, 5, 23, 67, 257, 4099)]),
+             shape__axes=[((n, 48), (1,)) for n in (1, 2, 3, 4, 5, 23, 67, 257, 4099)]),
     *product("rows", op=ops, results=("y", "rstd"), paths=("cpu",), dynamic=["all"],
-             shape__axes=[
-        ((1, 48), (1,)), ((67, 48), (1,)), ((4099, 17), (1,))]),
+             shape__axes=[((1, 48), (1,)), ((67, 48), (1,)), ((4099, 17), (1,))]),
     *product("large", op=ops, type=["f32", "bf16"], results=("y", "rstd"),
              paths=("cpu",), shape__axes=[((2049, 1024), (1,)), ((1024, 2049), (0,))]),
     *product("large", op=ops, operands="rgb", results=("y", "sum"), shape=(1031, 1025), axes=(1,),

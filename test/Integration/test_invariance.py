@@ -10,7 +10,7 @@ from norm.reference import NormSpec
 from norm.runner import run_calls
 from norm.types import cast, float_type
 
-COUNTS = (1, 2, 3, 4, 5, 23, 24, 257)
+COUNTS = (1, 2, 3, 23, 24, 257)
 FORMS = [(kind, element, extent, operands)
          for kind in ("layer_norm", "rms_norm") for element in ("f32", "bf16")
          for extent in (7, 129, 768, 4099) for operands in ("gb", "rg")]
@@ -37,17 +37,23 @@ def compare(one, other, count=None):
         same_bits(values, other[name][:count])
 
 
-@pytest.mark.parametrize("path", ["cpu", "reference", "linalg"])
 @pytest.mark.parametrize("kind,element,extent,operands", FORMS)
-def test_row_count(kind, element, extent, operands, path, tmp_path):
-    if path != "cpu" and extent != 768:
-        counts = (1, 24)
-    else:
-        counts = COUNTS
+def test_row_count(kind, element, extent, operands, tmp_path):
     found = run_calls(tmp_path, [form(kind, element, extent, operands, count)
-                                 for count in counts], path)
-    for count, results in zip(counts, found, strict=True):
+                                 for count in COUNTS])
+    for count, results in zip(COUNTS, found, strict=True):
         compare(results, found[-1], count)
+
+
+@pytest.mark.parametrize("path", ["reference", "linalg"])
+@pytest.mark.parametrize("kind", ["layer_norm", "rms_norm"])
+def test_row_count_on_other_paths(kind, path, tmp_path):
+    counts, elements = (1, 23, 257), ("f32", "bf16")
+    found = run_calls(tmp_path, [form(kind, element, 768, "rg", count)
+                                 for element in elements for count in counts], path)
+    for start in range(0, len(found), len(counts)):
+        for count, results in zip(counts, found[start:], strict=False):
+            compare(results, found[start + len(counts) - 1], count)
 
 
 @pytest.mark.parametrize("element", ["f32", "bf16"])
@@ -66,13 +72,13 @@ def test_row_alone_and_in_a_large_batch(kind, element, tmp_path):
 
 @pytest.mark.parametrize("path", ["cpu", "reference", "linalg"])
 def test_threads_and_runs(path, tmp_path):
-    calls = [form(*one, count) for one in FORMS for count in (24, 257)]
+    calls = [form(*one, 257) for one in FORMS if path == "cpu" or one[2] == 768]
     rng = generator("threads")
     for axes in ((1,), (0,)):
         x = draw(rng, (1025, 1023), "f32", 10.0)
         calls.append(Call(NormSpec(kind="layer_norm", axes=axes), x, results=STATISTICS))
     first = run_calls(tmp_path, calls, path, threads=1)
-    for threads in (1, 2, 2, 3):
+    for threads in (2, 2, 3):
         for one, other in zip(first, run_calls(tmp_path, calls, path, threads=threads),
                               strict=True):
             compare(one, other)
