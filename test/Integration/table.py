@@ -58,8 +58,13 @@ class Case:
     def runs_on(self, path):
         if path not in self.paths:
             return False
+        if path != "linalg":
+            return True
+        # There rms_norm differs from layer_norm in the statistic alone.
+        if self.op == "rms_norm" and (self.type != "f32" or self.parameter_type):
+            return False
         gentle = self.data != "normal" or abs(self.mean) <= 1e3 * self.std
-        return path != "linalg" or (self.extent() <= 1024 and gentle)
+        return self.extent() <= 1024 and gentle
 
 
 def _x(case, rng, spec):

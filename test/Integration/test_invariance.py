@@ -72,13 +72,13 @@ def test_row_alone_and_in_a_large_batch(kind, element, tmp_path):
 
 @pytest.mark.parametrize("path", ["cpu", "reference", "linalg"])
 def test_threads_and_runs(path, tmp_path):
-    calls = [form(*one, 257) for one in FORMS if path == "cpu" or one[2] == 768]
+    calls = [form(*one, 257) for one in FORMS if one[2] >= 768 and one[3] == "rg"]
     rng = generator("threads")
     for axes in ((1,), (0,)):
         x = draw(rng, (1025, 1023), "f32", 10.0)
         calls.append(Call(NormSpec(kind="layer_norm", axes=axes), x, results=STATISTICS))
     first = run_calls(tmp_path, calls, path, threads=1)
-    for threads in (2, 2, 3):
+    for threads in (2, 2) if path == "cpu" else (2,):
         for one, other in zip(first, run_calls(tmp_path, calls, path, threads=threads),
                               strict=True):
             compare(one, other)
