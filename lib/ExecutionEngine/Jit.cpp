@@ -36,12 +36,16 @@ std::optional<Target> norm::parseTarget(StringRef name) {
   return std::nullopt;
 }
 
-LogicalResult norm::lowerForTarget(ModuleOp module, Target target) {
+LogicalResult norm::lowerForTarget(ModuleOp module, Target target,
+                                   EntryStrides strides) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
   switch (target) {
-  case Target::Cpu:
-    buildNormToCpu(pm, NormToCpuOptions());
+  case Target::Cpu: {
+    NormToCpuOptions options;
+    options.strides = strides;
+    buildNormToCpu(pm, options);
     break;
+  }
   case Target::Reference:
     buildNormToReference(pm);
     break;

@@ -23,7 +23,7 @@ void norm::buildBufferize(OpPassManager &pm, const BufferizeOptions &options) {
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createDecomposeConcatPass());
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
-  pm.addPass(createEntryAbiPass({options.specializeUnitStride}));
+  pm.addPass(createEntryAbiPass({options.strides}));
 
   // Results are computed where the caller wants them.
   pm.addPass(createCSEPass());

@@ -24,7 +24,9 @@ void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass());
 
-  buildBufferize(pm, BufferizeOptions());
+  BufferizeOptions bufferize;
+  bufferize.strides = options.strides;
+  buildBufferize(pm, bufferize);
 
   pm.addPass(createMapToRegistersPass());
   VectorTransferToSCFOptions pieces;

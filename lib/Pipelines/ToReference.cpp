@@ -15,7 +15,7 @@ using namespace mlir;
 void norm::buildNormToReference(OpPassManager &pm) {
   pm.addPass(createLowerToReferencePass());
   BufferizeOptions bufferize;
-  bufferize.specializeUnitStride = false;
+  bufferize.strides = EntryStrides::Any;
   buildBufferize(pm, bufferize);
   LowerToLLVMOptions lower;
   lower.threads = false;

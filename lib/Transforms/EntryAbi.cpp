@@ -152,7 +152,7 @@ static Value copyToScratch(OpBuilder &builder, Location loc, Value arg) {
 
 /// Replaces tensor arguments of `func` by strided memrefs that are only read,
 /// and tensor results by contiguous memrefs that are only written.
-static void rewriteSignature(func::FuncOp func) {
+static void rewriteSignature(func::FuncOp func, bool unitInnerStride) {
   Block &body = func.getBody().front();
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   Location loc = func.getLoc();
@@ -162,7 +162,7 @@ static void rewriteSignature(func::FuncOp func) {
     auto type = dyn_cast<RankedTensorType>(arg.getType());
     if (!type)
       continue;
-    arg.setType(stridedType(type, /*unitInnerStride=*/false));
+    arg.setType(stridedType(type, unitInnerStride));
     Value buffer = arg;
     if (func.getArgAttr(i, kInplaceAttrName))
       scratch.push_back(buffer = copyToScratch(builder, loc, arg));
@@ -310,8 +310,8 @@ struct EntryAbi : public norm::impl::EntryAbiPassBase<EntryAbi> {
         if (auto tensor = dyn_cast<RankedTensorType>(type))
           if (tensor.getRank() > 0)
             strided.push_back(i);
-      rewriteSignature(func);
-      if (specializeUnitStride && !strided.empty())
+      rewriteSignature(func, strides == EntryStrides::Unit);
+      if (strides == EntryStrides::Dispatch && !strided.empty())
         specialize(func, strided, symbols);
       func->setAttr(kCInterfaceAttrName, UnitAttr::get(&getContext()));
     }

@@ -1,5 +1,11 @@
 // RUN: norm-opt %s --norm-entry-abi | FileCheck %s
-// RUN: norm-opt %s --norm-entry-abi="specialize-unit-stride=false" | FileCheck %s --check-prefix=PLAIN
+// RUN: norm-opt %s --norm-entry-abi="strides=any" | FileCheck %s --check-prefix=PLAIN
+// RUN: norm-opt %s --norm-entry-abi="strides=unit" | FileCheck %s --check-prefix=UNIT
+
+// UNIT-LABEL: func.func @two_results(
+// UNIT-SAME: memref<?x4xf32, strided<[?, 1], offset: ?>>, %{{.*}}: index,
+// UNIT-NOT: @two_results__
+// UNIT: return
 
 // CHECK-LABEL: func.func @two_results(
 // CHECK-SAME: %[[X:.*]]: memref<?x4xf32, strided<[?, ?], offset: ?>>, %[[N:.*]]: index,

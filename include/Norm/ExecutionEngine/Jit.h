@@ -9,6 +9,7 @@
 #define NORM_EXECUTIONENGINE_JIT_H
 
 #include "Norm/ExecutionEngine/Npy.h"
+#include "Norm/Transforms/Passes.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -21,9 +22,10 @@ enum class Target { Cpu, Reference };
 /// The target with this name; nullopt if there is none.
 std::optional<Target> parseTarget(StringRef name);
 
-/// Lowers to the LLVM dialect for a target. What is wrong is reported as a
-/// diagnostic.
-LogicalResult lowerForTarget(ModuleOp module, Target target);
+/// Lowers to the LLVM dialect for a target, to be called with such arrays. What
+/// is wrong is reported as a diagnostic.
+LogicalResult lowerForTarget(ModuleOp module, Target target,
+                             EntryStrides strides = EntryStrides::Dispatch);
 
 /// Registers what translation to LLVM IR needs. Call before a module is loaded.
 void registerJitDialects(DialectRegistry &registry);

@@ -8,6 +8,7 @@
 #ifndef NORM_PIPELINES_PIPELINES_H
 #define NORM_PIPELINES_PIPELINES_H
 
+#include "Norm/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
@@ -18,8 +19,8 @@ namespace mlir::norm {
 //===----------------------------------------------------------------------===//
 
 struct BufferizeOptions {
-  /// Compile a second body for arguments of inner stride 1.
-  bool specializeUnitStride = true;
+  /// Inner strides of arguments that the entry takes.
+  EntryStrides strides = EntryStrides::Dispatch;
 };
 
 /// Tensors to buffers: inlines, gives public functions the entry ABI,
@@ -47,6 +48,15 @@ struct NormToCpuOptions : public PassPipelineOptions<NormToCpuOptions> {
       *this, "threads",
       llvm::cl::desc("spread tiles over OpenMP threads (default: true)"),
       llvm::cl::init(true)};
+  PassOptions::Option<EntryStrides> strides{
+      *this, "strides",
+      llvm::cl::desc("inner strides of arguments (default: dispatch)"),
+      llvm::cl::init(EntryStrides::Dispatch),
+      llvm::cl::values(
+          clEnumValN(EntryStrides::Dispatch, "dispatch",
+                     "any, with a second body for inner stride 1"),
+          clEnumValN(EntryStrides::Any, "any", "any, by one body"),
+          clEnumValN(EntryStrides::Unit, "unit", "1 only, by one body"))};
 };
 
 /// norm-to-cpu: vectorized code for CPUs, in the LLVM dialect, with the entry

@@ -24,6 +24,16 @@ enum class StatisticsMode {
 /// Formats of `norm-report`.
 enum class ReportFormat { Text, Json };
 
+/// Inner strides of array arguments that a compiled function takes.
+enum class EntryStrides {
+  /// Any; a second body for inner stride 1 is chosen at run time.
+  Dispatch,
+  /// Any, by one body.
+  Any,
+  /// 1 only, by one body: the caller's promise.
+  Unit
+};
+
 #define GEN_PASS_DECL
 #include "Norm/Transforms/Passes.h.inc"
 

@@ -168,16 +168,25 @@ def EntryAbiPass : Pass<"norm-entry-abi", "::mlir::ModuleOp"> {
                  %out: memref<?xf32>) attributes {llvm.emit_c_interface}
     ```
 
-    With `specialize-unit-stride` the body exists twice, as `@f__unit`, whose
-    arguments have inner stride 1, and as `@f__strided`; `@f` tests the strides
-    and calls one of them.
+    With `strides=dispatch` the body exists twice, as `@f__unit`, whose arguments
+    have inner stride 1, and as `@f__strided`; `@f` tests the strides and calls
+    one of them. With `any` there is the general body alone, with `unit` the fast
+    one: the caller then promises inner stride 1.
 
     Fails on unranked tensors, on more than one block, on calls that pass
     tensors (run `inline` first) and on norm ops (run `norm-lower-to-linalg`).
   }];
   let options = [
-    Option<"specializeUnitStride", "specialize-unit-stride", "bool", "true",
-           "compile a second body for arguments of inner stride 1">
+    Option<"strides", "strides", "::mlir::norm::EntryStrides",
+           "::mlir::norm::EntryStrides::Dispatch",
+           "inner strides of arguments that the entry takes", [{
+             ::llvm::cl::values(
+               clEnumValN(::mlir::norm::EntryStrides::Dispatch, "dispatch",
+                          "any, with a second body for inner stride 1"),
+               clEnumValN(::mlir::norm::EntryStrides::Any, "any",
+                          "any, by one body"),
+               clEnumValN(::mlir::norm::EntryStrides::Unit, "unit",
+                          "1 only, by one body"))}]>
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",
