@@ -102,6 +102,8 @@ static void wrapScalars(func::FuncOp func, ArrayRef<RankedTensorType> inputs,
 }
 
 llvm::Expected<Entry> Entry::get(ModuleOp module, StringRef name) {
+  // Scalars become tensors, also in a module that has none.
+  module.getContext()->loadDialect<tensor::TensorDialect>();
   Entry entry;
   entry.module = module.clone();
   entry.name = name.str();
@@ -254,6 +256,11 @@ collectEqualExtents(func::FuncOp func, OpBuilder &builder, Location loc,
              llvm::enumerate(norm.getOperandAxes(operand.getOperandNumber())))
           if (operand.get() != norm.getInput())
             add(&op, norm.getInput(), axis, operand.get(), j);
+      // A result may be declared static where x is dynamic.
+      for (OpResult result : op.getResults())
+        for (auto [j, axis] :
+             llvm::enumerate(norm.getResultAxes(result.getResultNumber())))
+          add(&op, norm.getInput(), axis, result, j);
     } else if (OpTrait::hasElementwiseMappableTraits(&op)) {
       Value first;
       for (Value operand : op.getOperands()) {

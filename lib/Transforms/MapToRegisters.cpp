@@ -135,16 +135,23 @@ struct DropUncoveredDims : public OpRewritePattern<TransferOp> {
 struct MapToRegisters
     : public norm::impl::MapToRegistersPassBase<MapToRegisters> {
   void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
-    patterns.add<ReduceColumns, DropUncoveredDims<vector::TransferReadOp>,
-                 DropUncoveredDims<vector::TransferWriteOp>>(&getContext());
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
-
     SmallVector<scf::ForallOp> loops;
     getOperation()->walk([&](scf::ForallOp loop) {
       if (loop->hasAttr(kStrategyAttrName))
         loops.push_back(loop);
     });
+    for (scf::ForallOp loop : loops)
+      if (loop->getNumResults() != 0) {
+        loop.emitOpError("expected a loop over tiles of buffers, got one that "
+                         "yields tensors: bufferize first");
+        return signalPassFailure();
+      }
+
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ReduceColumns, DropUncoveredDims<vector::TransferReadOp>,
+                 DropUncoveredDims<vector::TransferWriteOp>>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+
     IRRewriter rewriter(&getContext());
     for (scf::ForallOp loop : loops) {
       auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
@@ -153,8 +160,7 @@ struct MapToRegisters
         continue;
       rewriter.setInsertionPoint(loop);
       if (failed(scf::forallToForLoop(rewriter, loop))) {
-        loop.emitError("expected a loop over tiles on buffers, got one that "
-                       "yields tensors");
+        loop.emitOpError("cannot become a sequential loop");
         return signalPassFailure();
       }
     }

@@ -401,9 +401,11 @@ TileEmitter::forLoop(Value lower, Value upper, int64_t step, ValueRange inits,
 static int64_t chainLevels(std::optional<int64_t> steps) {
   // A run-time count gets the levels that cover 2^28 steps; outer ones that
   // run once add the neutral element and change nothing.
+  if (!steps)
+    return 4;
   int64_t levels = 1;
-  for (int64_t covered = kMaxChain; steps ? covered < *steps : levels < 4;
-       covered *= kMaxChain)
+  for (int64_t rest = *steps; rest > kMaxChain;
+       rest = llvm::divideCeil(rest, kMaxChain))
     ++levels;
   return levels;
 }

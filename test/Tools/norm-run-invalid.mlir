@@ -57,6 +57,8 @@
 // RUN: %python %S/Inputs/npy.py %t/y.npy '<f4' 4x3 1
 // RUN: not norm-run %s --entry=add --input=%t/x.npy --input=%t/y.npy 2>&1 | FileCheck %s --check-prefix=EQUAL
 // EQUAL: norm-run: error: expected equal extents for 'norm.rms_norm' at {{.*}}, got 2 and 4 with these inputs
+// RUN: not norm-run %s --entry=static_result --input=%t/x.npy 2>&1 | FileCheck %s --check-prefix=RESULT
+// RESULT: norm-run: error: expected equal extents for 'norm.rms_norm' at {{.*}}, got 2 and 5 with these inputs
 // RUN: not norm-run %s --entry=elementwise --input=%t/x.npy --input=%t/y.npy 2>&1 | FileCheck %s --check-prefix=ELEMENTWISE
 // ELEMENTWISE: norm-run: error: expected equal extents for 'arith.addf' at {{.*}}, got 2 and 4 with these inputs
 // RUN: not norm-run %s --entry=matmul --input=%t/x.npy --input=%t/x4.npy 2>&1 | FileCheck %s --check-prefix=MATMUL
@@ -124,4 +126,9 @@ func.func @buffer(%x: tensor<4xf32>, %y: memref<4xf32>) {
 func.func @exotic(%x: tensor<4xf32>) -> tensor<4xcomplex<f32>> {
   %c = arith.constant dense<(1.0, 2.0)> : tensor<4xcomplex<f32>>
   return %c : tensor<4xcomplex<f32>>
+}
+
+func.func @static_result(%x: tensor<?x3xf32>) -> tensor<5x3xf32> {
+  %y = norm.rms_norm %x axes [1] epsilon none : tensor<?x3xf32> -> tensor<5x3xf32>
+  return %y : tensor<5x3xf32>
 }

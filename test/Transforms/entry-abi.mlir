@@ -1,11 +1,11 @@
 // RUN: norm-opt %s --norm-entry-abi | FileCheck %s
 // RUN: norm-opt %s --norm-entry-abi="strides=any" | FileCheck %s --check-prefix=PLAIN
-// RUN: norm-opt %s --norm-entry-abi="strides=unit" | FileCheck %s --check-prefix=UNIT
+// RUN: norm-opt %s --norm-entry-abi="strides=unit" | FileCheck %s --check-prefix=ONE-BODY
 
-// UNIT-LABEL: func.func @two_results(
-// UNIT-SAME: memref<?x4xf32, strided<[?, 1], offset: ?>>, %{{.*}}: index,
-// UNIT-NOT: @two_results__
-// UNIT: return
+// ONE-BODY-LABEL: func.func @two_results(
+// ONE-BODY-SAME: memref<?x4xf32, strided<[?, 1], offset: ?>>, %{{.*}}: index,
+// ONE-BODY-NOT: @two_results__
+// ONE-BODY: return
 
 // CHECK-LABEL: func.func @two_results(
 // CHECK-SAME: %[[X:.*]]: memref<?x4xf32, strided<[?, ?], offset: ?>>, %[[N:.*]]: index,

@@ -101,3 +101,13 @@ func.func @transposed(%x: tensor<129x9xf32>) -> tensor<9x129xf32> {
   %y = norm.layer_norm %t axes [0] epsilon inside_sqrt 1.0e-05 : tensor<9x129xf32> -> tensor<9x129xf32>
   return %y : tensor<9x129xf32>
 }
+
+// -----
+
+// The number of levels is found without overflow.
+// CHECK-LABEL: func @huge
+// CHECK: vector.multi_reduction
+func.func @huge(%x: tensor<4611686018427387904xf32>) -> tensor<4611686018427387904xf32> {
+  %y = norm.rms_norm %x axes [0] epsilon inside_sqrt 1.0e-05 : tensor<4611686018427387904xf32> -> tensor<4611686018427387904xf32>
+  return %y : tensor<4611686018427387904xf32>
+}
