@@ -153,7 +153,8 @@ FailureOr<Operation *> FuseResidual::findPosition(NormOpInterface op, Value sum,
     if (operand)
       operands.push_back(operand);
   for (Value operand : operands)
-    if (!dominance.properlyDominates(operand, position))
+    // The sum as a gain would be a result of the op that it feeds.
+    if (operand == sum || !dominance.properlyDominates(operand, position))
       return failure();
   return position;
 }

@@ -62,3 +62,12 @@ func.func @gain_from_sum(%x: tensor<4xf32>, %r: tensor<4xf32>) -> tensor<4xf32> 
   %y = norm.rms_norm %s scale(%g : tensor<4xf32>) axes [0] epsilon inside_sqrt 1.0e-5 : tensor<4xf32> -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// The sum is the gain as well: the op would take its own result.
+// CHECK-LABEL: func @sum_as_scale
+// REMARK-DAG: [Missed] dominance {{.*}}Function=sum_as_scale
+func.func @sum_as_scale(%x: tensor<8x8xf32>, %h: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %s = arith.addf %x, %h : tensor<8x8xf32>
+  %y = norm.rms_norm %s scale(%s : tensor<8x8xf32>) axes [1] epsilon inside_sqrt 1.0e-5 affine_axes [0, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
