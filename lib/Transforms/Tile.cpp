@@ -8,6 +8,7 @@
 #include "Norm/Transforms/Passes.h"
 
 #include "Norm/IR/NormOps.h"
+#include "TileProgram.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -186,14 +187,15 @@ FailureOr<scf::ForallOp> Tiler::run() {
 // Neighbours
 //===----------------------------------------------------------------------===//
 
-/// Whether `op` is elementwise linalg on tensors: parallel loops, projected
-/// permutations, no indices.
+/// Whether `op` is elementwise linalg on tensors that can join a tile: parallel
+/// loops, projected permutations, no indices, elements of whole bytes.
 static bool isElementwise(Operation *op) {
   auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
   return linalgOp && linalgOp.hasPureTensorSemantics() &&
          !isa<linalg::FillOp>(op) &&
          linalgOp.getNumParallelLoops() == linalgOp.getNumLoops() &&
          !linalgOp.hasIndexSemantics() &&
+         llvm::all_of(op->getOperands(), hasVectorLayout) &&
          llvm::all_of(linalgOp.getIndexingMapsArray(), [](AffineMap map) {
            return map.isProjectedPermutation();
          });

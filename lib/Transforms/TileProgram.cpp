@@ -8,6 +8,7 @@
 #include "TileProgram.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/IntEqClasses.h"
 
@@ -18,6 +19,11 @@ Value norm::stripTensorCasts(Value tensor) {
   while (auto castOp = tensor.getDefiningOp<tensor::CastOp>())
     tensor = castOp.getSource();
   return tensor;
+}
+
+bool norm::hasVectorLayout(Value tensor) {
+  Type element = getElementTypeOrSelf(tensor.getType());
+  return !element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 == 0;
 }
 
 FailureOr<TileProgram> TileProgram::analyze(scf::ForallOp loop) {
@@ -66,6 +72,9 @@ LogicalResult TileProgram::collect(scf::ForallOp loop) {
       if (!llvm::all_of(generic.getIndexingMapsArray(), isProjected))
         return generic.emitError("cannot vectorize this op in a tile: expected "
                                  "projected permutations as indexing maps");
+      if (!llvm::all_of(generic->getOperands(), hasVectorLayout))
+        return generic.emitError("cannot vectorize this op in a tile: expected "
+                                 "elements of whole bytes");
       ops.push_back(generic);
       continue;
     }

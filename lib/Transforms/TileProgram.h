@@ -96,6 +96,10 @@ private:
   DenseMap<Operation *, int> levels;
 };
 
+/// Whether elements of a tensor lie in memory as they lie in a vector. Those of
+/// an i1 tensor take a byte each, those of a vector of i1 a bit.
+bool hasVectorLayout(Value tensor);
+
 /// Looks through casts of a tensor's static shape.
 Value stripTensorCasts(Value tensor);
 

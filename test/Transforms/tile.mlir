@@ -85,3 +85,25 @@ func.func @shared_producer(%x: tensor<6x40xf32>) -> (tensor<6x40xf32>, tensor<6x
   %y = norm.rms_norm %s axes [1] epsilon none {norm.strategy = #norm.cpu<rows = 2, columns = 32, parallel = false>} : tensor<6x40xf32> -> tensor<6x40xf32>
   return %s, %y : tensor<6x40xf32>, tensor<6x40xf32>
 }
+
+// -----
+
+// Elements of i1 take a byte in memory and a bit in a vector: what reads or
+// writes them stays outside.
+#id1 = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-LABEL: func @bits
+// CHECK: scf.forall
+// CHECK-NOT: arith.cmpf
+// CHECK: } {norm.strategy
+// CHECK: arith.cmpf
+func.func @bits(%x: tensor<4x40xf32>) -> tensor<4x40xi1> {
+  %y = norm.rms_norm %x axes [1] epsilon none {norm.strategy = #norm.cpu<rows = 2, columns = 32, parallel = false>} : tensor<4x40xf32> -> tensor<4x40xf32>
+  %e = tensor.empty() : tensor<4x40xi1>
+  %z = linalg.generic {indexing_maps = [#id1, #id1], iterator_types = ["parallel", "parallel"]} ins(%y : tensor<4x40xf32>) outs(%e : tensor<4x40xi1>) {
+  ^bb0(%a: f32, %o: i1):
+    %0 = arith.constant 0.0 : f32
+    %1 = arith.cmpf ogt, %a, %0 : f32
+    linalg.yield %1 : i1
+  } -> tensor<4x40xi1>
+  return %z : tensor<4x40xi1>
+}

@@ -36,3 +36,22 @@ func.func @pad(%a: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32> {
   } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = false>}
   return %r : tensor<8x8xf32>
 }
+
+// -----
+
+#id1 = affine_map<(d0) -> (d0)>
+func.func @bits(%x: tensor<8xf32>, %y: tensor<8xi1>) -> tensor<8xi1> {
+  %r = scf.forall (%i) in (1) shared_outs(%o = %y) -> (tensor<8xi1>) {
+    // expected-error @below {{cannot vectorize this op in a tile: expected elements of whole bytes}}
+    %0 = linalg.generic {indexing_maps = [#id1, #id1], iterator_types = ["parallel"]} ins(%x : tensor<8xf32>) outs(%o : tensor<8xi1>) {
+    ^bb0(%a: f32, %b: i1):
+      %z = arith.constant 0.0 : f32
+      %p = arith.cmpf ogt, %a, %z : f32
+      linalg.yield %p : i1
+    } -> tensor<8xi1>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0] [8] [1] : tensor<8xi1> into tensor<8xi1>
+    }
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = false>}
+  return %r : tensor<8xi1>
+}

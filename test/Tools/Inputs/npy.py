@@ -1,7 +1,8 @@
 """Writes .npy files for tests, without NumPy, so that malformed ones can be made.
 
 usage: npy.py PATH DESCR SHAPE VALUE...
-  SHAPE is 2x3, 5 or `scalar`; values are Python numbers, the last one repeats.
+  SHAPE is 2x3, 5 or `scalar`; values are Python numbers, the last one repeats;
+  `mixed` instead of them is a fixed sequence of different numbers from -5 to 6.
   --order=F        the values as they lie in the file, of an array in Fortran order
   --version=N      the format's version
   --header=TEXT    this header instead
@@ -24,6 +25,8 @@ def main():
     for extent in extents:
         count *= extent
     code = CODES.get(descr[1:], "B")
+    if values == ["mixed"]:
+        values = [str(i * 7919 % 1009 / 97 - 5) for i in range(count)]
     numbers = [float(v) if code in "efd" else int(v, 0) for v in values] or [0]
     numbers = (numbers + [numbers[-1]] * count)[:count]
     data = struct.pack(f"{'>' if descr[0] == '>' else '<'}{count}{code}", *numbers)
