@@ -60,7 +60,8 @@ static LogicalResult checkType(func::FuncOp func, Type type, StringRef what,
   return success();
 }
 
-static LogicalResult checkInplace(func::FuncOp func, unsigned index) {
+static LogicalResult checkInplace(func::FuncOp func, unsigned index,
+                                  DenseMap<int64_t, unsigned> &sharers) {
   Attribute attr = func.getArgAttr(index, kInplaceAttrName);
   if (!attr)
     return success();
@@ -78,13 +79,20 @@ static LogicalResult checkInplace(func::FuncOp func, unsigned index) {
            << "expected '" << kInplaceAttrName << "' of argument " << index
            << " to name a result of its type " << argType << ", got "
            << resultType;
+  auto [other, isNew] = sharers.try_emplace(result.getInt(), index);
+  if (!isNew)
+    return func.emitOpError()
+           << "expected one argument with '" << kInplaceAttrName << "' "
+           << result.getInt() << ", got arguments " << other->second << " and "
+           << index;
   return success();
 }
 
 static LogicalResult checkSignature(func::FuncOp func) {
+  DenseMap<int64_t, unsigned> sharers;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
     if (failed(checkType(func, type, "argument", i)) ||
-        failed(checkInplace(func, i)))
+        failed(checkInplace(func, i, sharers)))
       return failure();
   for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
     if (failed(checkType(func, type, "result", i)))
@@ -135,8 +143,8 @@ static MemRefType stridedType(ShapedType type, bool unitInnerStride) {
   return MemRefType::get(type.getShape(), type.getElementType(), layout);
 }
 
-/// A copy of `arg` in fresh memory: what an argument that shares its memory
-/// with a result is read through.
+/// A copy of `arg` in fresh memory, which buffer deallocation frees: what an
+/// argument that shares its memory with a result is read through.
 static Value copyToScratch(OpBuilder &builder, Location loc, Value arg) {
   auto type = cast<MemRefType>(arg.getType());
   SmallVector<Value> sizes;
@@ -157,7 +165,6 @@ static void rewriteSignature(func::FuncOp func, bool unitInnerStride) {
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   Location loc = func.getLoc();
 
-  SmallVector<Value> scratch;
   for (auto [i, arg] : llvm::enumerate(body.getArguments())) {
     auto type = dyn_cast<RankedTensorType>(arg.getType());
     if (!type)
@@ -165,7 +172,7 @@ static void rewriteSignature(func::FuncOp func, bool unitInnerStride) {
     arg.setType(stridedType(type, unitInnerStride));
     Value buffer = arg;
     if (func.getArgAttr(i, kInplaceAttrName))
-      scratch.push_back(buffer = copyToScratch(builder, loc, arg));
+      buffer = copyToScratch(builder, loc, arg);
     auto tensor = bufferization::ToTensorOp::create(builder, loc, type, buffer,
                                                     /*restrict=*/true);
     arg.replaceUsesWithIf(tensor, [&](OpOperand &use) {
@@ -192,8 +199,6 @@ static void rewriteSignature(func::FuncOp func, bool unitInnerStride) {
         /*restrict=*/true);
     store.setWritable(true);
   }
-  for (Value buffer : scratch)
-    memref::DeallocOp::create(builder, ret.getLoc(), buffer);
   ret.getOperandsMutable().assign(scalars);
 
   SmallVector<Attribute> argAttrs;

@@ -52,3 +52,11 @@ func.func @other_type(%x: tensor<4xf32> {norm.inplace = 0}, %y: tensor<5xf32>)
     -> tensor<5xf32> {
   return %y : tensor<5xf32>
 }
+
+// -----
+
+// expected-error @below {{expected one argument with 'norm.inplace' 0, got arguments 0 and 1}}
+func.func @shared_twice(%x: tensor<4xf32> {norm.inplace = 0}, %y: tensor<4xf32> {norm.inplace = 0})
+    -> tensor<4xf32> {
+  return %y : tensor<4xf32>
+}
