@@ -37,6 +37,11 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
           << int64_t(rows) << " and columns " << int64_t(columns);
       return signalPassFailure();
     }
+    if (serialBytes < 0) {
+      emitError(getOperation()->getLoc(), "expected serial-bytes >= 0, got ")
+          << int64_t(serialBytes);
+      return signalPassFailure();
+    }
     getOperation()->walk([&](NormOpInterface op) {
       if (!op->hasAttr(kStrategyAttrName))
         configure(op);
