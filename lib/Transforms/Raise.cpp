@@ -41,7 +41,7 @@ unitDimGroups(ArrayRef<int64_t> shape) {
   ReassociationIndices leading;
   for (auto [i, extent] : llvm::enumerate(shape)) {
     if (extent != 1) {
-      groups.push_back(std::move(leading));
+      groups.push_back(leading);
       leading.clear();
     }
     (groups.empty() ? leading : groups.back()).push_back(i);

@@ -157,7 +157,7 @@ LogicalResult TileProgram::unifyAxes() {
     SmallVector<int> sorted = llvm::to_vector(llvm::make_filter_range(
         loops, [](int axis) { return axis != kNoAxis; }));
     llvm::sort(sorted);
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    if (llvm::adjacent_find(sorted) != sorted.end())
       return op.emitError("cannot vectorize this op in a tile: two of its "
                           "loops run over one axis");
   }

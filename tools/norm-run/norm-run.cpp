@@ -26,8 +26,10 @@ using namespace mlir;
 using namespace mlir::norm;
 
 // From the OpenMP runtime, whose header is not everywhere.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" void omp_set_num_threads(int);
 extern "C" int omp_get_max_threads();
+// NOLINTEND(readability-identifier-naming)
 
 /// Bytes after each result that compiled code must leave alone.
 static constexpr size_t kGuard = 256;
