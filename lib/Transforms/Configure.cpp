@@ -119,20 +119,24 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     return 1;
   }
 
-  /// Bytes of all operands and results; nullopt when an extent is dynamic.
+  /// Bytes of all operands and results, as many as fit into the result; nullopt
+  /// when an extent is dynamic.
   static std::optional<int64_t> countBytes(NormOpInterface op) {
-    int64_t bytes = 0;
+    uint64_t bytes = 0;
     auto add = [&](Type type) {
       auto shaped = cast<ShapedType>(type);
       if (!shaped.hasStaticShape())
         return false;
-      bytes += shaped.getNumElements() * (shaped.getElementTypeBitWidth() / 8);
+      uint64_t size = shaped.getElementTypeBitWidth() / 8;
+      for (int64_t extent : shaped.getShape())
+        size = llvm::SaturatingMultiply<uint64_t>(size, extent);
+      bytes = llvm::SaturatingAdd(bytes, size);
       return true;
     };
     if (!llvm::all_of(op->getOperandTypes(), add) ||
         !llvm::all_of(op->getResultTypes(), add))
       return std::nullopt;
-    return bytes;
+    return std::min<uint64_t>(bytes, std::numeric_limits<int64_t>::max());
   }
 
   static bool hasSeveralTiles(NormOpInterface op, int64_t rows) {
