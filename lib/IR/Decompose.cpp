@@ -119,7 +119,9 @@ private:
     });
   }
   /// The widest of the work type and the element types of `values`.
-  FloatType widest(ArrayRef<Value> values);
+  FloatType widest(ArrayRef<Value> values) {
+    return widestElementType(workType, values);
+  }
   /// The value that is normalized, widened: step 2.
   Value widened(OpBuilder &b, ValueRange inputs);
   Value factor(OpBuilder &b, Value statistic);
@@ -168,16 +170,6 @@ Value Decomposer::cast(OpBuilder &b, Value value, FloatType type) {
     return arith::TruncFOp::create(b, loc, type, value);
   // bf16 and f16: through f32, which holds both.
   return cast(b, cast(b, value, b.getF32Type()), type);
-}
-
-FloatType Decomposer::widest(ArrayRef<Value> values) {
-  FloatType result = workType;
-  for (Value value : values) {
-    auto type = mlir::cast<FloatType>(getElementTypeOrSelf(value));
-    if (type.getWidth() > result.getWidth())
-      result = type;
-  }
-  return result;
 }
 
 SmallVector<Value> Decomposer::elementwise(ArrayRef<Indexed> inputs,

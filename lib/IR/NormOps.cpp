@@ -17,17 +17,19 @@ using namespace mlir::norm;
 // Contract and builders
 //===----------------------------------------------------------------------===//
 
-FloatType norm::defaultComputeType(Value x, Value residual) {
-  auto type = cast<FloatType>(getElementTypeOrSelf(x.getType()));
-  FloatType widest = Float32Type::get(x.getContext());
-  if (type.getWidth() > widest.getWidth())
-    widest = type;
-  if (residual) {
-    auto other = cast<FloatType>(getElementTypeOrSelf(residual.getType()));
-    if (other.getWidth() > widest.getWidth())
-      widest = other;
+FloatType norm::widestElementType(FloatType atLeast, ArrayRef<Value> values) {
+  for (Value value : values) {
+    if (!value)
+      continue;
+    auto type = cast<FloatType>(getElementTypeOrSelf(value.getType()));
+    if (type.getWidth() > atLeast.getWidth())
+      atLeast = type;
   }
-  return widest;
+  return atLeast;
+}
+
+FloatType norm::defaultComputeType(Value x, Value residual) {
+  return widestElementType(Float32Type::get(x.getContext()), {x, residual});
 }
 
 NormContract NormContract::get(NormOpInterface op) {

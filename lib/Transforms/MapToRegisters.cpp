@@ -8,6 +8,7 @@
 #include "Norm/Transforms/Passes.h"
 
 #include "Norm/IR/NormDialect.h"
+#include "TileProgram.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -135,11 +136,7 @@ struct DropUncoveredDims : public OpRewritePattern<TransferOp> {
 struct MapToRegisters
     : public norm::impl::MapToRegistersPassBase<MapToRegisters> {
   void runOnOperation() override {
-    SmallVector<scf::ForallOp> loops;
-    getOperation()->walk([&](scf::ForallOp loop) {
-      if (loop->hasAttr(kStrategyAttrName))
-        loops.push_back(loop);
-    });
+    SmallVector<scf::ForallOp> loops = findTileLoops(getOperation());
     for (scf::ForallOp loop : loops)
       if (loop->getNumResults() != 0) {
         loop.emitOpError("expected a loop over tiles of buffers, got one that "

@@ -7,6 +7,8 @@
 
 #include "TileProgram.h"
 
+#include "Norm/IR/NormDialect.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -19,6 +21,15 @@ Value norm::stripTensorCasts(Value tensor) {
   while (auto castOp = tensor.getDefiningOp<tensor::CastOp>())
     tensor = castOp.getSource();
   return tensor;
+}
+
+SmallVector<scf::ForallOp> norm::findTileLoops(Operation *root) {
+  SmallVector<scf::ForallOp> loops;
+  root->walk([&](scf::ForallOp loop) {
+    if (loop->hasAttr(kStrategyAttrName))
+      loops.push_back(loop);
+  });
+  return loops;
 }
 
 bool norm::hasVectorLayout(Value tensor) {

@@ -100,6 +100,9 @@ private:
 /// an i1 tensor take a byte each, those of a vector of i1 a bit.
 bool hasVectorLayout(Value tensor);
 
+/// The loops over tiles inside `root`: those that carry a strategy.
+SmallVector<scf::ForallOp> findTileLoops(Operation *root);
+
 /// Looks through casts of a tensor's static shape.
 Value stripTensorCasts(Value tensor);
 

@@ -744,11 +744,7 @@ namespace {
 struct VectorizeNormTiles
     : public norm::impl::VectorizeNormTilesPassBase<VectorizeNormTiles> {
   void runOnOperation() override {
-    SmallVector<scf::ForallOp> loops;
-    getOperation()->walk([&](scf::ForallOp loop) {
-      if (loop->hasAttr(kStrategyAttrName))
-        loops.push_back(loop);
-    });
+    SmallVector<scf::ForallOp> loops = findTileLoops(getOperation());
     for (scf::ForallOp loop : loops)
       if (failed(vectorize(loop)))
         return signalPassFailure();

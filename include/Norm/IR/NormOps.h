@@ -41,6 +41,10 @@ struct NormContract {
   static NormContract get(NormOpInterface op);
 };
 
+/// The widest of `atLeast` and the element types of `values`, which may be
+/// null.
+FloatType widestElementType(FloatType atLeast, ArrayRef<Value> values);
+
 /// The widest of f32 and the element types of x and residual (may be null).
 FloatType defaultComputeType(Value x, Value residual);
 
