@@ -1,14 +1,11 @@
-"""The oracle: what each norm op computes, written from the contract in docs/Spec.md.
-
-It shares no code with the compiler. Values are computed in f64, and in x87
-extended precision for ops that compute in f64, from exact (compensated) sums;
-they are rounded where the contract rounds and nowhere else.
+"""The forward norms.
 
     step          formula                                        rounded to
     1 sum         s = x, or s = x + residual                     sum's type
     2 widen       c = s                                          compute type
-    3 mean        m = sum(c) / n; 0 for rms_norm                 narrow compute
-    4 statistic   q = sum((c - m)^2) / (n - correction)          narrow compute
+    3 mean        m = sum(c) / n; 0 for rms_norm and l2_norm     narrow compute
+    4 statistic   q = sum((c - m)^2) / (n - correction);         narrow compute
+                  l2_norm: not divided
     5 factor      r = 1/sqrt(q + eps) and its other placements   narrow compute
     6 normalize   xhat = (c - m) * r                             narrow compute
     7 affine      y = xhat * (scale + offset) + shift            result's type
@@ -17,6 +14,10 @@ they are rounded where the contract rounds and nowhere else.
 each step, and in step 7 the product and the sum, is rounded to it once. For f32
 and f64 the roundings of steps 3 to 7 are the implementation's and are covered by
 the error promise (`norm.promise`).
+
+batch_norm_inference takes m and q as operands. batch_norm_training also gives
+running' = (1 - a) * running + a * new, rounded once to its type, where the new
+variance is sum((c - m)^2) / (n - running_correction).
 """
 
 from dataclasses import dataclass, field
@@ -24,70 +25,17 @@ from typing import Optional
 
 import numpy as np
 
+from norm.reference.spec import NormSpec, from_rows, to_rows
 from norm.types import F32, F64, FloatType, cast, float_type, round_to, wide_dtype, widen
-
-PLACEMENTS = ("inside_sqrt", "outside_sqrt", "max_inside", "max_outside", "none")
-
-
-@dataclass(frozen=True)
-class NormSpec:
-    """The attributes of one op, and the types of its results."""
-
-    kind: str  # "layer_norm" or "rms_norm"
-    axes: tuple  # reduced axes, negatives allowed
-    epsilon: float = 1e-5
-    placement: str = "inside_sqrt"
-    affine_axes: Optional[tuple] = None  # None: the reduced axes
-    compute: Optional[str] = None  # None: widest of f32, x and residual
-    correction: int = 0
-    scale_offset: float = 0.0
-    affine_in: str = "compute"  # or "result"
-    sum_rounding: str = "stored"  # or "compute"
-    zero_policy: str = "ieee"  # or "zero"
-    result: Optional[str] = None  # y's element type; None: x's
-    sum: Optional[str] = None  # the stored sum's element type; None: x's
-
-    def __post_init__(self):
-        assert self.kind in ("layer_norm", "rms_norm"), self.kind
-        assert self.placement in PLACEMENTS, self.placement
-        assert self.affine_in in ("compute", "result"), self.affine_in
-        assert self.sum_rounding in ("stored", "compute"), self.sum_rounding
-        assert self.zero_policy in ("ieee", "zero"), self.zero_policy
-        assert self.kind == "layer_norm" or self.correction == 0
-
-    @property
-    def centred(self):
-        return self.kind == "layer_norm"
-
-    def reduced(self, rank):
-        """The reduced axes: sorted, not negative."""
-        return tuple(sorted(a % rank for a in self.axes))
-
-    def kept(self, rank):
-        return tuple(a for a in range(rank) if a not in self.reduced(rank))
-
-    def affine(self, rank):
-        """The axes of x that scale and shift index."""
-        if self.affine_axes is None:
-            return self.reduced(rank)
-        return tuple(a % rank for a in self.affine_axes)
-
-    def compute_type(self, x, residual=None):
-        if self.compute is not None:
-            return float_type(self.compute)
-        types = [F32, float_type(x.dtype)]
-        if residual is not None:
-            types.append(float_type(residual.dtype))
-        return max(types, key=lambda t: t.precision)
 
 
 @dataclass
 class Reference:
     """The results of one op, and the wide values they were rounded from.
 
-    y has x's shape; sum too. mean, variance and rstd have x's shape without the
-    reduced axes and the compute type. `rows_*` are 2-d, [kept elements, reduced
-    elements], the rest of the promise's material."""
+    y has x's shape; sum too. mean, variance and rstd have the statistics' shape and
+    the compute type, running values that shape. `rows_*` are 2-d, [kept elements,
+    reduced elements], the rest of the promise's material."""
 
     spec: NormSpec
     shape: tuple
@@ -107,22 +55,20 @@ class Reference:
     row_mean: np.ndarray = field(repr=False)  # step 3, [kept elements]
     row_variance: np.ndarray = field(repr=False)  # step 4
     row_rstd: np.ndarray = field(repr=False)  # step 5
+    running_mean: Optional[np.ndarray] = None
+    running_variance: Optional[np.ndarray] = None
+    running: dict = field(default_factory=dict, repr=False)  # name -> Running
 
 
-def to_rows(array, spec):
-    """x's shape -> [product of kept dims, product of reduced dims]."""
-    rank = array.ndim
-    kept, reduced = spec.kept(rank), spec.reduced(rank)
-    rows = int(np.prod([array.shape[a] for a in kept], dtype=np.int64))
-    extent = int(np.prod([array.shape[a] for a in reduced], dtype=np.int64))
-    return np.ascontiguousarray(array.transpose(kept + reduced)).reshape(rows, extent)
+@dataclass
+class Running:
+    """A new running value: what it was rounded from, [kept elements]."""
 
-
-def from_rows(rows, shape, spec):
-    """The inverse of `to_rows` for an array of `shape`."""
-    rank = len(shape)
-    order = spec.kept(rank) + spec.reduced(rank)
-    return rows.reshape([shape[a] for a in order]).transpose(np.argsort(order))
+    exact: np.ndarray
+    old: np.ndarray  # (1 - a) * old
+    new: np.ndarray  # a * new
+    weight: float  # a; 0 if nothing was counted
+    type: FloatType
 
 
 def row_sum(rows):
@@ -139,10 +85,14 @@ def row_sum(rows):
     return np.where(np.isfinite(first), total, first)
 
 
+def epsilon_in(compute, spec, wide):
+    """Epsilon as it is added: in compute type."""
+    return round_to(wide(0.0 if spec.placement == "none" else spec.epsilon), compute)
+
+
 def factor(statistic, spec, compute):
-    """Step 5: r from q, both [R] and wide. Epsilon is added in compute type."""
-    epsilon = 0.0 if spec.placement == "none" else spec.epsilon
-    epsilon = round_to(statistic.dtype.type(epsilon), compute)
+    """Step 5: r from q, both [R] and wide."""
+    epsilon = epsilon_in(compute, spec, statistic.dtype.type)
     with np.errstate(all="ignore"):
         if spec.placement == "outside_sqrt":
             denominator = np.sqrt(statistic) + epsilon
@@ -158,26 +108,38 @@ def factor(statistic, spec, compute):
     return r
 
 
-def _centre(c, spec, narrow, rounded):
-    """Step 3: the mean, [R], and c - mean, [R, n].
+def centre(c, centred, narrow):
+    """Step 3: the mean, [R], and c - mean, [R, n]. narrow: the compute type if it is
+    narrow, else None.
 
     The mean is kept as an unevaluated pair: one number of the wide type is too
     coarse for rows whose mean is many times their deviation. Only a narrow
     compute type makes the rounded mean the one that is subtracted."""
     count, extent = c.shape
     mean = np.zeros(count, c.dtype)
-    if not spec.centred or not extent:
+    if not centred or not extent:
         return mean, c
-    mean = rounded(row_sum(c) / c.dtype.type(extent))
-    centred = c - mean[:, None]
+    mean = row_sum(c) / c.dtype.type(extent)
     if narrow:
-        return mean, centred
+        mean = round_to(mean, narrow)
+        return mean, c - mean[:, None]
+    centred = c - mean[:, None]
     rest = row_sum(centred) / c.dtype.type(extent)
     rest = np.where(np.isfinite(rest), rest, 0)
     return mean + rest, centred - rest[:, None]
 
 
-def _stored_sum(x, residual, sum_type, wide):
+def statistic(centred, spec, narrow, correction=None):
+    """Step 4: q of each row, [R]; 0 of an empty one."""
+    extent = centred.shape[1]
+    if not extent:
+        return np.zeros(centred.shape[0], centred.dtype)
+    divisor = centred.dtype.type(spec.divisor(extent, correction))
+    q = row_sum(centred * centred) / divisor
+    return round_to(q, narrow) if narrow else q
+
+
+def stored_sum(x, residual, sum_type, wide):
     """x + residual rounded once to the sum's type, in the wide dtype."""
     if sum_type == F64:
         # The extended type is too narrow to be rounded through.
@@ -185,7 +147,7 @@ def _stored_sum(x, residual, sum_type, wide):
     return round_to(widen(x, wide) + widen(residual, wide), sum_type)
 
 
-def _parameter(value, shape, spec, compute, wide):
+def parameter_rows(value, shape, spec, compute, wide):
     """scale or shift, in compute type, broadcast to x's shape as rows."""
     rank = len(shape)
     affine = spec.affine(rank)
@@ -194,6 +156,30 @@ def _parameter(value, shape, spec, compute, wide):
     value = round_to(widen(value, wide), compute)
     value = value.reshape([shape[a] if a in affine else 1 for a in range(rank)])
     return to_rows(np.broadcast_to(value, shape), spec)
+
+
+def gain_rows(scale, shape, spec, compute, wide):
+    """scale + offset in compute type, as rows; None without a scale."""
+    if scale is None:
+        return None
+    gain = parameter_rows(scale, shape, spec, compute, wide)
+    return round_to(gain + round_to(wide(spec.scale_offset), compute), compute)
+
+
+def statistic_rows(value, shape, spec, wide):
+    """A statistic given as an operand, [R]."""
+    expected = spec.kept_shape(shape)
+    assert value.shape == expected, f"expected shape {expected}, got {value.shape}"
+    return widen(value, wide).reshape(-1)
+
+
+def running_value(old, new, weight, counted, target):
+    """(1 - a) * old + a * new in the wide dtype; old alone where nothing was counted."""
+    weight = np.where(counted, old.dtype.type(weight), 0)
+    with np.errstate(all="ignore"):
+        kept = (1 - weight) * old
+        added = np.where(counted, weight * new, 0)
+    return Running(np.where(counted, kept + added, old), kept, added, weight, target)
 
 
 def affine_steps(xhat, gain, shift, spec, compute, result, x_type):
@@ -218,48 +204,59 @@ def affine_steps(xhat, gain, shift, spec, compute, result, x_type):
     return y
 
 
-def evaluate(spec, x, residual=None, scale=None, shift=None):
-    """The op `spec` applied to arrays; returns a `Reference`.
+def evaluate(spec, x, residual=None, scale=None, shift=None, mean=None, variance=None,
+             running_mean=None, running_variance=None, momentum=None):
+    """The forward op `spec` applied to arrays; returns a `Reference`.
 
     x and residual: any rank and the same shape; scale and shift: x's dims at the
-    affine axes. Any mix of f64, f32, f16 and bf16."""
+    affine axes. Any mix of f64, f32, f16 and bf16. mean and variance: those of
+    batch_norm_inference; running values: batch_norm_training's; momentum: a number
+    in place of the attribute."""
     shape, x_type = x.shape, float_type(x.dtype)
     compute = spec.compute_type(x, residual)
     result = float_type(spec.result) if spec.result else x_type
-    narrow = compute.precision < F32.precision
+    narrow = compute if compute.precision < F32.precision else None
     wide = wide_dtype(compute, x_type, result)
-    rounded = (lambda v: round_to(v, compute)) if narrow else (lambda v: v)
+    rounded = (lambda v: round_to(v, narrow)) if narrow else (lambda v: v)
 
     with np.errstate(all="ignore"):
-        stored = None
+        stored = sum_type = None
         s = widen(x, wide)
         if residual is not None:
             sum_type = float_type(spec.sum) if spec.sum else x_type
-            stored = _stored_sum(x, residual, sum_type, wide)
+            stored = stored_sum(x, residual, sum_type, wide)
             s = stored
             if spec.sum_rounding == "compute":
-                s = _stored_sum(x, residual, compute, wide)
+                s = stored_sum(x, residual, compute, wide)
         c = to_rows(round_to(s, compute), spec)
-        count, extent = c.shape
 
-        m, centred = _centre(c, spec, narrow, rounded)
-        q = np.zeros(count, wide)
-        if extent:
-            squares = row_sum(centred * centred)
-            q = rounded(squares / wide(extent - spec.correction))
+        if spec.kind == "batch_norm_inference":
+            m = round_to(statistic_rows(mean, shape, spec, wide), compute)
+            centred = c - m[:, None]
+            q = round_to(statistic_rows(variance, shape, spec, wide), compute)
+        else:
+            m, centred = centre(c, spec.centred, narrow)
+            q = statistic(centred, spec, narrow)
         r = rounded(factor(q, spec, compute))
         xhat = rounded(centred * r[:, None])
 
-        gain = bias = None
-        if scale is not None:
-            gain = _parameter(scale, shape, spec, compute, wide)
-            offset = round_to(wide(spec.scale_offset), compute)
-            gain = round_to(gain + offset, compute)
+        gain = gain_rows(scale, shape, spec, compute, wide)
+        bias = None
         if shift is not None:
-            bias = _parameter(shift, shape, spec, compute, wide)
+            bias = parameter_rows(shift, shape, spec, compute, wide)
         y = affine_steps(xhat, gain, bias, spec, compute, result, x_type)
 
-    kept = tuple(shape[a] for a in spec.kept(len(shape)))
+        running = {}
+        if running_mean is not None:
+            weight = spec.momentum if momentum is None else momentum
+            unbiased = statistic(centred, spec, narrow, spec.running_correction)
+            for name, old, new in (("running_mean", running_mean, m),
+                                   ("running_variance", running_variance, unbiased)):
+                target = float_type(spec.running or old.dtype)
+                old = statistic_rows(old, shape, spec, wide)
+                running[name] = running_value(old, new, weight, c.shape[1] > 0, target)
+
+    kept = spec.kept_shape(shape)
     return Reference(
         spec=spec, shape=shape, compute=compute, result=result, x_type=x_type,
         y=from_rows(cast(y, result), shape, spec),
@@ -268,7 +265,8 @@ def evaluate(spec, x, residual=None, scale=None, shift=None):
         rstd=cast(r, compute).reshape(kept),
         sum=None if stored is None else cast(stored, sum_type),
         rows_c=c, rows_xhat=xhat, rows_gain=gain, rows_shift=bias, rows_y=y,
-        row_mean=m, row_variance=q, row_rstd=r)
+        row_mean=m, row_variance=q, row_rstd=r, running=running,
+        **{name: cast(value.exact, value.type).reshape(kept) for name, value in running.items()})
 
 
 def layer_norm(x, residual=None, scale=None, shift=None, **attributes):
