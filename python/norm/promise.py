@@ -13,8 +13,35 @@ With e = ULPS ulps, of compute type, of B = max over the row of
     variance   within 2 * ULPS ulps, relative to itself (twice rstd's)
     rstd       within ULPS ulps, relative to itself
     sum        exact: one addition, rounded once
+    running_mean, running_variance
+               the rounding of a value within 4 ulps of the larger of its two terms
+               (1 - a) * old and a * new, and a times what mean (variance) may be off
 
     ULPS       f32  8 on random rows, 32 on any row     f64  64
+
+It is the same for all seven norms, and for `norm.normalize`. Backward results are the
+roundings of values within 32 ulps (f64: 64) of the sizes of their terms, whatever the
+row:
+
+    dx         max over the row of |r| * (|g| + sum|g|/n + |xhat|*coef*sum|g xhat|/(n-k)),
+               without the terms that the op does not have, + |dsum|
+    dscale     sum over what is summed of |dy| * max|xhat| of the row: the error of xhat
+               is relative to that maximum, so that of each term is too.
+               `affine_in result` adds what rounding xhat the other way at a tie changes
+    dshift     sum of |dy|
+
+The statistics algebra:
+
+    count      exact
+    mean       as above; in f64 beside f32 data it is m + delta: within ULPS ulps *of
+               f32* of max |c - mean| + 8 ulps of max |c|, far better than a rounded mean
+    m2         2 * ULPS ulps, relative to itself
+    merged     mean within 4 ulps of the largest mean of a part; m2 as above, and what
+               a mean that is 8 such ulps off adds
+    rstd       8 ulps, its variance 4, relative to themselves
+    updated    8 ulps of the larger of its two terms
+    sum_g, sum_gx
+               32 ulps of sum|g|, and of that times max|xhat| of the row
 
 A narrow compute type (f16, bf16) rounds each step once, so each step is the
 rounding of a value within ULPS ulps *of f32* of the step's formula applied to
@@ -30,12 +57,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from norm.reference import affine_steps, factor, from_rows, row_sum
+from norm.reference import Values, affine_steps, factor, from_rows, row_sum
 from norm.types import F32, F64, cast, round_to, ulp, widen
 
 ULPS_RANDOM = 8
 ULPS_ANY = 32
 ULPS_F64 = 64
+ULPS_BACKWARD = 32
 ULPS_MEAN = 4
 # The reference pipeline computes in f64 and rounds where the contract rounds. What
 # is left is whether scale, offset and shift are rounded to compute type first.
@@ -49,6 +77,8 @@ def ulps_for(reference, rows="random", path="cpu"):
         return ULPS_F64
     if path == "reference":
         return ULPS_REFERENCE
+    if "backward" in reference.spec.kind:
+        return ULPS_BACKWARD
     return ULPS_RANDOM if rows == "random" and path == "cpu" else ULPS_ANY
 
 
@@ -119,20 +149,60 @@ def _interval(exact, low, high, unit, target):
 
 
 def limits(ref, ulps):
-    """{"y", "mean", "variance", "rstd", "sum"} -> Limits, of those that exist."""
+    """The `Limits` of each result that exists, by name."""
+    if isinstance(ref, Values):
+        found = {name: _value_limits(value, ulps) for name, value in ref.values.items()}
+        if "mean" in found:
+            found["mean"].nan_for_infinity = True
+        return found
     if ref.compute.precision < F32.precision:
         return _narrow_limits(ref, ulps)
-    kept, compute = ref.variance.shape, ref.compute
+    compute = ref.compute
     found = {"y": _y_limits(ref, ulps)}
+    if ref.spec.kind in GIVEN_STATISTICS:
+        return _finish(ref, found)
+    kept = ref.variance.shape
+    mean_ulps = min(ulps, ULPS_MEAN) if compute == F32 else ULPS_MEAN
+    mean_unit = ulp(np.abs(ref.rows_c).max(axis=1, initial=0), compute)
     if ref.mean is not None:
-        unit = ulp(np.abs(ref.rows_c).max(axis=1, initial=0), compute)
-        count = min(ulps, ULPS_MEAN) if compute == F32 else ULPS_MEAN
-        found["mean"] = _limits(ref.row_mean, count * unit, unit, compute, kept)
+        found["mean"] = _limits(ref.row_mean, mean_ulps * mean_unit, mean_unit, compute, kept)
     for name, values, count in (("variance", ref.row_variance, 2 * ulps),
                                 ("rstd", ref.row_rstd, ulps)):
-        unit = np.maximum(np.abs(values) * compute.eps, ulp(np.zeros_like(values), compute))
+        unit = _relative_unit(values, compute)
         found[name] = _limits(values, count * unit, unit, compute, kept)
+    off = {"running_mean": mean_ulps * mean_unit,
+           "running_variance": 2 * ulps * _relative_unit(ref.row_variance, compute)}
+    for name, value in ref.running.items():
+        found[name] = _running_limits(value, off[name], compute, kept)
     return _finish(ref, found)
+
+
+# Ops whose only results besides a sum are of x's shape.
+GIVEN_STATISTICS = ("batch_norm_inference", "normalize")
+
+
+def _relative_unit(values, compute):
+    return np.maximum(np.abs(values) * compute.eps, ulp(np.zeros_like(values), compute))
+
+
+def _running_limits(value, off, compute, kept):
+    """off: how far what is new may be off, before it is weighed; [kept elements]."""
+    with np.errstate(all="ignore"):
+        unit = ulp(np.maximum(np.abs(value.old), np.abs(value.new)), compute)
+        slack = ULPS_MEAN * unit + value.weight * off
+    return _limits(value.exact, slack, unit, value.type, kept)
+
+
+def _value_limits(value, ulps):
+    """The limits that a `Value` states for itself."""
+    if value.type is None:
+        exact = value.rounded()
+        return Limits(exact, exact, exact, np.ones(exact.shape))
+    with np.errstate(all="ignore"):
+        unit = np.maximum(value.size * value.arithmetic.eps,
+                          ulp(np.zeros_like(value.size), value.arithmetic))
+        slack = min(value.factor * ulps, value.cap) * unit + value.extra
+    return _limits(value.exact, slack, unit, value.type)
 
 
 def _finish(ref, found):
@@ -161,12 +231,13 @@ def _narrow_limits(ref, ulps):
 
     with np.errstate(all="ignore"):
         means = [ref.row_mean] * 2
-        if spec.centred and extent:
+        given = spec.kind in GIVEN_STATISTICS
+        if spec.centred and extent and not given:
             exact = row_sum(c) / wide(extent)
             means = near(exact, exact, np.abs(c).max(axis=1, initial=0))
         statistics = [ref.row_variance] * 2
-        if extent:
-            ends = [row_sum((c - m[:, None]) ** 2) / wide(extent - spec.correction)
+        if extent and not given:
+            ends = [row_sum((c - m[:, None]) ** 2) / wide(spec.divisor(extent))
                     for m in means]
             statistics = near(np.minimum(*ends), np.maximum(*ends))
         # r falls as q grows.
@@ -174,7 +245,7 @@ def _narrow_limits(ref, ulps):
         ends = [(c - m[:, None]) * f[:, None] for m in means for f in r]
         xhat = near(np.minimum.reduce(ends), np.maximum.reduce(ends))
         y = _affine_interval(ref, *xhat)
-    kept = ref.variance.shape
+    kept = ref.spec.kept_shape(ref.shape)
     found = {"y": _interval(ref.rows_y, *y, ulp(_bound(ref, ref.rows_xhat), compute),
                             ref.result)}
     for name, exact, ends in (("mean", ref.row_mean, means),
@@ -185,6 +256,9 @@ def _narrow_limits(ref, ulps):
                                (one.expected, one.low, one.high, one.unit)))
     if ref.mean is None:
         del found["mean"]
+    for name, value in ref.running.items():
+        off = ULPS_MEAN * ulp(ref.row_mean if name == "running_mean" else ref.row_variance, compute)
+        found[name] = _running_limits(value, off, compute, kept)
     return _finish(ref, found)
 
 
