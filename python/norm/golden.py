@@ -33,13 +33,33 @@ def array(values, element="f32"):
     return cast(widen(values), float_type(element))
 
 
+ARRAYS = ("residual", "scale", "shift", "mean", "variance", "rstd", "running_mean",
+          "running_variance", "momentum", "dy", "dsum", "mask", "count", "sum_g", "sum_gx", "new")
+EXACT = {"mask": np.bool_, "count": np.int64, "momentum": np.float32}
+DEFAULT_RESULT = {"moments": ("mean", "m2"), "combine_moments": ("mean", "m2"), "rstd": ("rstd",),
+                  "update_running": ("updated",), "backward_moments": ("sum_g", "sum_gx")}
+
+
+def call(kind, x, element="f32", axes=(-1,), results=None, dynamic=(), **rest):
+    """A call of any op. `rest` holds operands by their name (arrays, or values that are
+    rounded to `element`) and attributes of `NormSpec`; axes default to the last."""
+    operands = {name: np.asarray(rest.pop(name), EXACT[name]) if name in EXACT else
+                array(rest.pop(name), element) for name in ARRAYS if name in rest}
+    if kind in ("combine_moments", "rstd", "update_running"):
+        axes = ()
+    spec = NormSpec(kind=kind, axes=tuple(axes), **rest)
+    if results is None:
+        results = DEFAULT_RESULT.get(kind, ("dx",) if "backward" in kind else ("y",))
+    return Call(spec, array(x, element), results=results, dynamic=dynamic, **operands)
+
+
 def _call(kind, x, element, axes, operands, results, dynamic, attributes):
-    x = array(x, element)
-    arrays = {name: array(operands.get(name), element) for name in ("residual", "scale", "shift")}
-    spec = NormSpec(kind=kind, axes=(x.ndim - 1,) if axes is None else tuple(axes), **attributes)
-    if not spec.centred:
+    rank = np.ndim(x)
+    axes = (rank - 1,) if axes is None else axes
+    if kind == "rms_norm":
         results = tuple(name for name in results if name != "mean")
-    return Call(spec, x, results=results, dynamic=dynamic, **arrays)
+    operands = {name: value for name, value in operands.items() if value is not None}
+    return call(kind, x, element, axes, results, dynamic, **operands, **attributes)
 
 
 def layer(x, element="f32", axes=None, residual=None, scale=None, shift=None,

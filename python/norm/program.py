@@ -5,10 +5,38 @@ from typing import Optional
 
 import numpy as np
 
-from norm.reference import NormSpec, evaluate
+from norm import reference
+from norm.reference import ALGEBRA, BACKWARD, FORWARD, NormSpec
 from norm.types import float_type
 
-RESULTS = ("y", "mean", "variance", "rstd", "sum")
+# An op's results in printed order; the type of the first prints without its name if
+# that is one of UNNAMED.
+FORWARD_RESULTS = ("y", "mean", "variance", "rstd", "sum", "running_mean", "running_variance")
+BACKWARD_RESULTS = ("dx", "dscale", "dshift")
+ALGEBRA_RESULTS = {
+    "moments": ("count", "mean", "m2"), "combine_moments": ("count", "mean", "m2"),
+    "rstd": ("rstd", "variance"), "normalize": ("y",), "update_running": ("updated",),
+    "backward_moments": ("sum_g", "sum_gx", "dscale", "dshift"), "backward_normalize": ("dx",)}
+RESULTS = {**dict.fromkeys(FORWARD, FORWARD_RESULTS),
+           **dict.fromkeys(BACKWARD, BACKWARD_RESULTS), **ALGEBRA_RESULTS}
+UNNAMED = ("y", "dx", "updated", "rstd")
+
+# An op's operands in printed order: first those that print without a clause.
+FORWARD_OPERANDS = (("x",), ("residual", "mean", "variance", "scale", "shift"))
+BACKWARD_OPERANDS = (("dy", "x"), ("residual", "dsum", "mean", "variance", "rstd", "scale"))
+ALGEBRA_OPERANDS = {
+    "moments": (("x",), ("mask",)),
+    "combine_moments": ((), ("count", "mean", "m2")),
+    "rstd": (("m2",), ("count",)),
+    "normalize": (("x",), ("mean", "rstd", "scale", "shift")),
+    "update_running": (("old", "new"), ("count",)),
+    "backward_moments": (("dy", "x"), ("mean", "rstd", "scale", "mask")),
+    "backward_normalize": (("dy", "x"), ("mean", "rstd", "scale", "variance", "sum_g", "sum_gx",
+                                         "count", "mask"))}
+OPERANDS = {**dict.fromkeys(FORWARD, FORWARD_OPERANDS),
+            **dict.fromkeys(BACKWARD, BACKWARD_OPERANDS), **ALGEBRA_OPERANDS}
+# The operand that the others' shapes follow from, where it is not called x.
+LEADING = {"combine_moments": "m2", "rstd": "m2", "update_running": "old"}
 
 
 def float_literal(value):
@@ -20,10 +48,17 @@ def float_literal(value):
     return text
 
 
+def element_name(element):
+    """An element type as MLIR writes it: of floats, i1 of booleans, i64 of integers."""
+    if isinstance(element, str) and element == "i64" or element == np.int64:
+        return "i64"
+    return "i1" if element == np.bool_ else float_type(element).name
+
+
 def tensor_type(shape, element, dynamic=()):
     """tensor<..>; the dims whose numbers are in `dynamic` print as `?`."""
     dims = "".join(f"{'?' if a in dynamic else n}x" for a, n in enumerate(shape))
-    return f"tensor<{dims}{float_type(element).name}>"
+    return f"tensor<{dims}{element_name(element)}>"
 
 
 @dataclass
@@ -37,8 +72,9 @@ class Slice:
 
 @dataclass
 class Call:
-    """One op on arrays. `results`: which it has, of RESULTS; `dynamic`: which dims
-    of x are unknown to the compiler; `slice`: where x comes from; `transposed`: x
+    """One op on arrays. x: its leading operand (m2 of combine_moments and rstd, old
+    of update_running); `results`: which it has, of RESULTS; `dynamic`: which dims of
+    x are unknown to the compiler; `slice`: where x comes from; `transposed`: x
     reaches the op through a linalg.transpose of the array that is passed."""
 
     spec: NormSpec
@@ -50,32 +86,99 @@ class Call:
     dynamic: tuple = ()
     slice: Optional[Slice] = field(default=None, repr=False)
     transposed: Optional[tuple] = None
+    mean: Optional[np.ndarray] = None
+    variance: Optional[np.ndarray] = None
+    rstd: Optional[np.ndarray] = None
+    running_mean: Optional[np.ndarray] = None
+    running_variance: Optional[np.ndarray] = None
+    momentum: Optional[np.ndarray] = None  # f32 of rank 0, in place of the attribute
+    dy: Optional[np.ndarray] = None
+    dsum: Optional[np.ndarray] = None
+    mask: Optional[np.ndarray] = None
+    count: Optional[np.ndarray] = None
+    sum_g: Optional[np.ndarray] = None
+    sum_gx: Optional[np.ndarray] = None
+    new: Optional[np.ndarray] = None
+
+    def operand(self, name):
+        return self.x if name == LEADING.get(self.spec.kind, "x") else getattr(self, name)
+
+    def operands(self):
+        """The operands that exist, by name, in the order of the function's arguments."""
+        first, clauses = OPERANDS[self.spec.kind]
+        names = first + clauses + ("running_mean", "running_variance", "momentum")
+        found = {name: self.operand(name) for name in names}
+        return {name: array for name, array in found.items() if array is not None}
 
     def reference(self):
-        return evaluate(self.spec, self.x, self.residual, self.scale, self.shift)
+        """What the oracle says: a `Reference`, or `Values`."""
+        operands, kind = self.operands(), self.spec.kind
+        if "momentum" in operands:
+            operands["momentum"] = float(operands["momentum"])
+        if kind in ALGEBRA:
+            return getattr(reference, kind)(self.spec, **operands)
+        evaluate = reference.evaluate_backward if kind in BACKWARD else reference.evaluate
+        return evaluate(self.spec, **operands)
 
     def inputs(self):
         """The arrays of the function's arguments, in order."""
-        x = self.x
+        found = self.operands()
         if self.slice is not None:
-            x = self.slice.base
+            found["x"] = self.slice.base
         elif self.transposed is not None:
-            x = np.ascontiguousarray(x.transpose(np.argsort(self.transposed)))
-        rest = (self.residual, self.scale, self.shift)
-        return [x] + [array for array in rest if array is not None]
+            found["x"] = np.ascontiguousarray(self.x.transpose(np.argsort(self.transposed)))
+        return list(found.values())
 
     def result_types(self):
         """(shape, element type) of each result, in the op's order."""
-        rank, shape = self.x.ndim, self.x.shape
-        kept = tuple(shape[a] for a in self.spec.kept(rank))
-        compute = self.spec.compute_type(self.x, self.residual)
+        spec, shape, rank = self.spec, self.x.shape, self.x.ndim
         x_type = float_type(self.x.dtype)
-        types = {"y": (shape, float_type(self.spec.result or x_type)),
-                 "sum": (shape, float_type(self.spec.sum or x_type))}
-        return [types.get(name, (kept, compute)) for name in self.ordered_results()]
+        compute = spec.compute_type(self.x, self.residual)
+        if spec.kind in ALGEBRA:
+            operands = (self.x, self.mean if spec.kind == "combine_moments" else None, self.new)
+            compute = spec.compute_type(*operands)
+        statistic = float_type(spec.statistics or compute)
+        kept = spec.kept_shape(shape)
+        if spec.kind == "combine_moments":
+            kept = shape[1:]
+
+        def one(name):
+            if name == "count":
+                return kept, "i64"
+            if name in ("y", "dx"):
+                return shape, float_type(spec.result or x_type)
+            if name == "sum":
+                return shape, float_type(spec.sum or x_type)
+            if name in ("dscale", "dshift"):
+                return (tuple(shape[a] for a in spec.affine(rank)),
+                        float_type(spec.gradients or x_type))
+            if name in ("running_mean", "running_variance"):
+                return kept, float_type(spec.running or getattr(self, name).dtype)
+            return (kept, float_type(spec.running or x_type) if name == "updated" else statistic)
+        return [one(name) for name in self.ordered_results()]
 
     def ordered_results(self):
-        return [name for name in RESULTS if name in self.results]
+        return [name for name in RESULTS[self.spec.kind] if name in self.results]
+
+    def unknown(self, name, result=False):
+        """Which dims of an operand or of a result are unknown, as its own positions."""
+        spec, rank, kind = self.spec, self.x.ndim, self.spec.kind
+        if name == "momentum":
+            return []
+        if kind == "combine_moments":
+            axes = range(1 if result else 0, rank)
+        elif name in ("scale", "shift", "dscale", "dshift"):
+            axes = spec.affine(rank)
+        elif name in ("x", "y", "sum", "residual", "dy", "dx", "dsum", "mask"):
+            axes = range(rank)
+        else:
+            axes = spec.kept(rank)
+            if spec.norm == "group_norm":
+                # The groups stand where the channel stood; their number is known.
+                axes = sorted((*axes, spec.channel_axis % rank))
+                return [i for i, a in enumerate(axes)
+                        if a in self.dynamic and a != spec.channel_axis % rank]
+        return [i for i, a in enumerate(axes) if a in self.dynamic]
 
 
 class Writer:
@@ -89,33 +192,37 @@ class Writer:
         return f"%arg{len(self.arguments) - 1}"
 
     def add(self, call):
-        spec, rank, shape = call.spec, call.x.ndim, call.x.shape
-        x_type = tensor_type(shape, call.x.dtype, call.dynamic)
-        x = self._source(call, x_type)
-        clauses = [x]
-        if call.residual is not None:
-            text = tensor_type(shape, call.residual.dtype, call.dynamic)
-            clauses.append(f"residual({self.argument(text)} : {text})")
-        affine = spec.affine(rank)
-        dynamic = [i for i, a in enumerate(affine) if a in call.dynamic]
-        for name, value in (("scale", call.scale), ("shift", call.shift)):
-            if value is not None:
-                text = tensor_type(value.shape, value.dtype, dynamic)
-                clauses.append(f"{name}({self.argument(text)} : {text})")
-        clauses.append(attributes_text(spec))
+        spec = call.spec
+        operands = call.operands()
+        types = {name: tensor_type(array.shape, array.dtype, call.unknown(name))
+                 for name, array in operands.items()}
+        values = {name: self._source(call, types[name]) if name == "x" else
+                  self.argument(types[name]) for name in operands}
+        first, clauses = OPERANDS[spec.kind]
+        parts = [", ".join(values[name] for name in first)] if first else []
+        parts += [f"{name}({values[name]} : {types[name]})" for name in clauses
+                  if name in operands]
+        if "running_mean" in operands:
+            names = ("running_mean", "running_variance")
+            parts.append(f"running({', '.join(values[n] for n in names)} : "
+                         f"{', '.join(types[n] for n in names)})")
+        momentum = None
+        if "momentum" in operands:
+            momentum = f"%a{len(self.lines)}"
+            self.lines.append(f"{momentum} = tensor.extract {values['momentum']}[] : tensor<f32>")
+        parts.append(attributes_text(spec, momentum))
+        tail = f" : {', '.join(types[name] for name in first)}" if first else ""
+        self._finish(call, " ".join(part for part in parts if part) + tail)
 
+    def _finish(self, call, form):
         names = call.ordered_results()
-        kept = [i for i, a in enumerate(spec.kept(rank)) if a in call.dynamic]
-        types = [tensor_type(result_shape, element,
-                             call.dynamic if name in ("y", "sum") else kept)
-                 for name, (result_shape, element) in zip(names, call.result_types(),
-                                                            strict=True)]
-        assert names[0] == "y"
-        tail = types[0] + "".join(f" {n}({t})" for n, t in zip(names[1:], types[1:], strict=True))
+        types = [tensor_type(shape, element, call.unknown(name, result=True))
+                 for name, (shape, element) in zip(names, call.result_types(), strict=True)]
+        written = [kind if name in UNNAMED and not i else f"{name}({kind})"
+                   for i, (name, kind) in enumerate(zip(names, types, strict=True))]
         number = len(self.lines)
         results = f"%op{number}" + (f":{len(types)}" if len(types) > 1 else "")
-        self.lines.append(f"{results} = norm.{spec.kind} {' '.join(clauses)} : "
-                          f"{x_type} -> {tail}")
+        self.lines.append(f"{results} = norm.{call.spec.kind} {form} -> {' '.join(written)}")
         self.types += types
         self.returned += [f"%op{number}" + (f"#{i}" if len(types) > 1 else "")
                           for i in range(len(types))]
@@ -150,13 +257,24 @@ class Writer:
                 f"  return {', '.join(self.returned)} : {types}\n}}\n")
 
 
-def attributes_text(spec):
-    """The op's attribute clauses, in the order of its assembly format."""
-    parts = [f"axes {list(spec.axes)}"]
-    if spec.placement == "none":
-        parts.append("epsilon none")
-    else:
-        parts.append(f"epsilon {spec.placement} {float_literal(spec.epsilon)}")
+def attributes_text(spec, momentum=None):
+    """The op's attribute clauses, in the order of its assembly format. momentum: the
+    value that stands in place of the attribute."""
+    parts, kind = [], spec.kind
+    if spec.groups is not None:
+        parts.append(f"groups {spec.groups} channel_axis {spec.channel_axis}")
+    if kind not in ("combine_moments", "rstd", "update_running"):
+        parts.append(f"axes {list(spec.axes)}")
+    if kind == "moments":
+        parts.append(f"about {spec.about}")
+    if kind == "update_running":
+        parts.append(f"statistic {spec.statistic}")
+        parts += _momentum_text(spec, momentum)
+    if kind not in ALGEBRA or kind in ("rstd", "backward_normalize"):
+        if spec.placement == "none":
+            parts.append("epsilon none")
+        else:
+            parts.append(f"epsilon {spec.placement} {float_literal(spec.epsilon)}")
     if spec.affine_axes is not None:
         parts.append(f"affine_axes {list(spec.affine_axes)}")
     if spec.compute is not None:
@@ -171,7 +289,20 @@ def attributes_text(spec):
         parts.append(f"sum_rounding {spec.sum_rounding}")
     if spec.zero_policy != "ieee":
         parts.append(f"zero_policy {spec.zero_policy}")
+    if kind == "batch_norm_training":
+        parts += _momentum_text(spec, momentum)
     return " ".join(parts)
+
+
+def _momentum_text(spec, value):
+    parts = []
+    if value is not None:
+        parts.append(f"momentum({value} : f32)")
+    elif spec.momentum is not None:
+        parts.append(f"momentum {float_literal(spec.momentum)}")
+    if spec.running_correction != 1:
+        parts.append(f"running_correction {spec.running_correction}")
+    return parts
 
 
 def module_text(calls, entry="main"):

@@ -65,7 +65,7 @@ def norm_opt(module, *options):
 
 def save_npy(path, array):
     """Writes an array, keeping its memory order; bf16 as its uint16 patterns."""
-    if float_type(array.dtype) == BF16:
+    if array.dtype == BF16.dtype:
         array = array.view(np.uint16)
     np.save(path, array)
 
@@ -73,10 +73,11 @@ def save_npy(path, array):
 def load_npy(path, element):
     """Reads an array of element type `element`; uint16 patterns for bf16."""
     array = np.load(path)
-    expected = np.dtype(np.uint16) if float_type(element) == BF16 else float_type(element).dtype
+    dtype = np.dtype(np.int64) if element == "i64" else float_type(element).dtype
+    expected = np.dtype(np.uint16) if dtype == BF16.dtype else dtype
     if array.dtype != expected:
         raise TypeError(f"{path}: expected {expected} for {element}, got {array.dtype}")
-    return array.view(float_type(element).dtype)
+    return array.view(dtype)
 
 
 def norm_run(directory, module, inputs, results, target="cpu", entry="main", threads=None):
