@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/ADT/IntEqClasses.h"
 
 using namespace mlir;
@@ -37,11 +38,15 @@ bool norm::hasVectorLayout(Value tensor) {
   return !element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 == 0;
 }
 
-FailureOr<TileProgram> TileProgram::analyze(scf::ForallOp loop) {
+FailureOr<TileProgram> TileProgram::analyze(scf::ForallOp loop, int64_t rows,
+                                            int64_t columns) {
   TileProgram program;
   if (failed(program.collect(loop)) || failed(program.unifyAxes()) ||
-      failed(program.chooseVectorAxes()))
+      failed(program.chooseVectorAxes(rows, columns)))
     return failure();
+  for (linalg::GenericOp op : program.ops)
+    if (failed(program.checkOp(op)))
+      return failure();
   program.computeLevels();
   return program;
 }
@@ -61,32 +66,85 @@ SmallVector<int> TileProgram::getAxesOf(Value tensor) const {
   return it == axesOf.end() ? SmallVector<int>() : it->second;
 }
 
+SmallVector<int> TileProgram::getNeededAxes(Value tensor) const {
+  linalg::GenericOp producer = getProducer(tensor);
+  if (producer && !isReduction(producer))
+    return SmallVector<int>(getLoopAxes(producer));
+  return getAxesOf(tensor);
+}
+
+SmallVector<int> TileProgram::getSweptAxesOf(Value tensor) const {
+  SmallVector<int> needed = getNeededAxes(tensor);
+  return llvm::filter_to_vector(
+      sweptAxes, [&](int axis) { return llvm::is_contained(needed, axis); });
+}
+
 bool TileProgram::isFull(linalg::GenericOp op) const {
-  return llvm::any_of(getAxesOf(op.getResult(0)), [&](int axis) {
-    return axis != kNoAxis && axes[axis].isReduced;
-  });
+  return !getSweptAxesOf(op.getResult(0)).empty();
 }
 
 //===----------------------------------------------------------------------===//
 // Collecting ops
 //===----------------------------------------------------------------------===//
 
+/// Whether each index that is constant rather than a loop's selects the only
+/// element.
+static bool hasUnitConstantDims(linalg::GenericOp op, OpOperand &operand) {
+  auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+  return !type ||
+         llvm::all_of(
+             llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()),
+             [&](auto indexed) {
+               return isa<AffineDimExpr>(indexed.value()) ||
+                      type.getDimSize(indexed.index()) == 1;
+             });
+}
+
+/// Whether each result of `map` is a dimension of its own or zero. Upstream's
+/// projected permutations have no more results than dimensions.
+static bool isProjection(AffineMap map) {
+  llvm::SmallDenseSet<AffineExpr> seen;
+  return map.getNumSymbols() == 0 &&
+         llvm::all_of(map.getResults(), [&](AffineExpr expr) {
+           auto constant = dyn_cast<AffineConstantExpr>(expr);
+           return constant
+                      ? constant.getValue() == 0
+                      : isa<AffineDimExpr>(expr) && seen.insert(expr).second;
+         });
+}
+
+/// Masks are read bit by bit; other elements must lie in memory as in vectors.
+static bool isReadable(Value operand) {
+  return hasVectorLayout(operand) ||
+         getElementTypeOrSelf(operand.getType()).isInteger(1);
+}
+
+LogicalResult TileProgram::collectGeneric(linalg::GenericOp op) {
+  auto fail = [&](const char *expected) {
+    return op.emitError("cannot vectorize this op in a tile: expected ")
+           << expected;
+  };
+  if (!op.hasPureTensorSemantics())
+    return fail("tensors, got buffers");
+  if (!llvm::all_of(op.getIndexingMapsArray(), isProjection))
+    return fail("projected permutations as indexing maps");
+  if (!llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+        return hasUnitConstantDims(op, operand);
+      }))
+    return fail("dimensions of static extent 1 where an indexing map is "
+                "constant");
+  if (!llvm::all_of(op.getDpsInputs(), isReadable) ||
+      !llvm::all_of(op.getDpsInits(), hasVectorLayout))
+    return fail("elements of whole bytes");
+  ops.push_back(op);
+  return success();
+}
+
 LogicalResult TileProgram::collect(scf::ForallOp loop) {
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
-      if (!generic.hasPureTensorSemantics())
-        return generic.emitError("cannot vectorize this op in a tile: expected "
-                                 "tensors, got buffers");
-      auto isProjected = [](AffineMap map) {
-        return map.isProjectedPermutation(/*allowZeroInResults=*/true);
-      };
-      if (!llvm::all_of(generic.getIndexingMapsArray(), isProjected))
-        return generic.emitError("cannot vectorize this op in a tile: expected "
-                                 "projected permutations as indexing maps");
-      if (!llvm::all_of(generic->getOperands(), hasVectorLayout))
-        return generic.emitError("cannot vectorize this op in a tile: expected "
-                                 "elements of whole bytes");
-      ops.push_back(generic);
+      if (failed(collectGeneric(generic)))
+        return failure();
       continue;
     }
     // Everything else only makes slices, destinations and scalars.
@@ -120,136 +178,230 @@ static bool isDestination(Value tensor) {
 /// of them are the same axis.
 LogicalResult TileProgram::unifyAxes() {
   DenseMap<Value, int> firstDim;
+  SmallVector<Value> tensors;
   DenseMap<Operation *, int> firstLoop;
   int count = 0;
   auto numberTensor = [&](Value tensor) {
     tensor = stripTensorCasts(tensor);
-    if (firstDim.try_emplace(tensor, count).second)
-      count += cast<RankedTensorType>(tensor.getType()).getRank();
-    return tensor;
+    auto type = dyn_cast<RankedTensorType>(tensor.getType());
+    if (!type || isDestination(tensor) ||
+        !firstDim.try_emplace(tensor, count).second)
+      return;
+    tensors.push_back(tensor);
+    count += type.getRank();
   };
   for (linalg::GenericOp op : ops) {
     firstLoop[op] = count;
     count += op.getNumLoops();
-    for (Value operand : op->getOperands())
-      if (isa<RankedTensorType>(operand.getType()) && !isDestination(operand))
-        numberTensor(operand);
-    for (Value result : op->getResults())
-      numberTensor(result);
+    llvm::for_each(op->getOperands(), numberTensor);
+    llvm::for_each(op->getResults(), numberTensor);
   }
   for (tensor::ParallelInsertSliceOp output : outputs)
     numberTensor(output.getSource());
 
   llvm::IntEqClasses classes(count);
   auto join = [&](linalg::GenericOp op, Value tensor, AffineMap map) {
-    int first = firstDim[stripTensorCasts(tensor)];
+    auto it = firstDim.find(stripTensorCasts(tensor));
+    if (it == firstDim.end())
+      return;
     for (auto [dim, expr] : llvm::enumerate(map.getResults()))
       if (auto loop = dyn_cast<AffineDimExpr>(expr))
-        classes.join(first + dim, firstLoop[op] + loop.getPosition());
+        classes.join(it->second + dim, firstLoop[op] + loop.getPosition());
   };
   for (linalg::GenericOp op : ops) {
     for (OpOperand &operand : op->getOpOperands())
-      if (isa<RankedTensorType>(operand.get().getType()) &&
-          !isDestination(operand.get()))
-        join(op, operand.get(), op.getMatchingIndexingMap(&operand));
+      join(op, operand.get(), op.getMatchingIndexingMap(&operand));
     for (OpResult result : op->getResults())
       join(op, result, op.getIndexingMapMatchingResult(result));
   }
   classes.compress();
 
   axes.resize(classes.getNumClasses());
-  for (linalg::GenericOp op : ops) {
-    SmallVector<int> &loops = loopAxes[op];
-    for (auto [loop, type] : llvm::enumerate(op.getIteratorTypesArray())) {
-      loops.push_back(classes[firstLoop[op] + loop]);
-      if (type == utils::IteratorType::reduction)
-        axes[loops.back()].isReduced = true;
-    }
-    SmallVector<int> sorted = llvm::to_vector(llvm::make_filter_range(
-        loops, [](int axis) { return axis != kNoAxis; }));
-    llvm::sort(sorted);
-    if (llvm::adjacent_find(sorted) != sorted.end())
-      return op.emitError("cannot vectorize this op in a tile: two of its "
-                          "loops run over one axis");
-  }
-  for (auto [tensor, first] : firstDim) {
-    auto type = cast<RankedTensorType>(tensor.getType());
-    SmallVector<int> &list = axesOf[tensor];
-    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-      int axis = classes[first + dim];
-      list.push_back(axis);
+  for (Value tensor : tensors) {
+    int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      int axis = classes[firstDim[tensor] + dim];
+      axesOf[tensor].push_back(axis);
       nameAxis(axis, dim, tensor);
     }
   }
+  for (linalg::GenericOp op : ops) {
+    auto loops = llvm::map_to_vector(
+        llvm::seq<int>(0, op.getNumLoops()),
+        [&](int loop) -> int { return classes[firstLoop[op] + loop]; });
+    if (failed(recordLoops(op, loops)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult TileProgram::recordLoops(linalg::GenericOp op,
+                                       ArrayRef<int> loops) {
+  for (auto [axis, type] : llvm::zip_equal(loops, op.getIteratorTypesArray()))
+    if (type == utils::IteratorType::reduction)
+      axes[axis].isReduced = true;
+  SmallVector<int> sorted(loops);
+  llvm::sort(sorted);
+  if (llvm::adjacent_find(sorted) != sorted.end())
+    return op.emitError("cannot vectorize this op in a tile: two of its loops "
+                        "run over one axis");
+  loopAxes[op] = SmallVector<int>(loops);
   return success();
 }
 
 /// Records the extent of `axis` as dimension `dim` of `tensor`, preferring a
 /// static one, then one that is at hand as a value.
-void TileProgram::nameAxis(int axis, int64_t dim, Value tensor) {
-  OpFoldResult &extent = axes[axis].extent;
-  if (extent && getConstantIntValue(extent))
+void TileProgram::nameAxis(int number, int64_t dim, Value tensor) {
+  TileAxis &axis = axes[number];
+  if (axis.extent && getConstantIntValue(axis.extent))
     return;
   auto type = cast<RankedTensorType>(tensor.getType());
   if (!type.isDynamicDim(dim)) {
-    extent = Builder(tensor.getContext()).getIndexAttr(type.getDimSize(dim));
+    axis.extent =
+        Builder(tensor.getContext()).getIndexAttr(type.getDimSize(dim));
     return;
   }
-  if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>())
-    if (slice.getType().getRank() == slice.getSourceType().getRank())
-      extent = slice.getMixedSizes()[dim];
+  if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {
+    SmallVector<OpFoldResult> sizes;
+    llvm::SmallBitVector dropped = slice.getDroppedDims();
+    for (auto [position, size] : llvm::enumerate(slice.getMixedSizes()))
+      if (!dropped.test(position))
+        sizes.push_back(size);
+    axis.extent = sizes[dim];
+  } else if (!tensor.getDefiningOp<linalg::GenericOp>()) {
+    axis.tensor = tensor;
+    axis.dim = dim;
+  }
 }
 
-LogicalResult TileProgram::chooseVectorAxes() {
-  // The first reduction's widest operand is what the tile is about; a tile
-  // without reductions is about its first result.
-  Value root = ops.front().getResult(0);
+//===----------------------------------------------------------------------===//
+// Vectors
+//===----------------------------------------------------------------------===//
+
+/// The tensor whose axes order the sweeps. The first reduction's widest operand
+/// is what the tile is about; a tile without reductions is about its widest
+/// result.
+Value TileProgram::findRoot() const {
   for (linalg::GenericOp op : ops) {
     if (!isReduction(op))
       continue;
-    root = op.getDpsInputs()[0];
+    Value root;
     for (Value input : op.getDpsInputs())
-      if (getAxesOf(input).size() > getAxesOf(root).size())
+      if (!root || getAxesOf(input).size() > getAxesOf(root).size())
         root = input;
-    break;
+    if (root)
+      return root;
   }
+  auto countLongAxes = [&](Value tensor) {
+    return llvm::count_if(getAxesOf(tensor), [&](int axis) {
+      return axes[axis].getStaticExtent() != 1;
+    });
+  };
+  Value root = ops.front()->getResult(0);
+  for (linalg::GenericOp op : ops)
+    for (Value result : op->getResults())
+      if (countLongAxes(result) > countLongAxes(root))
+        root = result;
+  return root;
+}
+
+/// The innermost axis; in a tile without reductions, the innermost that is
+/// longer than 1.
+int TileProgram::chooseColumnAxis(Value root) const {
+  SmallVector<int> rootAxes = getAxesOf(root);
+  if (llvm::none_of(ops, [&](linalg::GenericOp op) { return isReduction(op); }))
+    for (int axis : llvm::reverse(rootAxes))
+      if (axes[axis].getStaticExtent() != 1)
+        return axis;
+  return rootAxes.back();
+}
+
+/// With swept columns, a kept axis gives the rows of a vector: the innermost
+/// beside a reduction, else one of as many elements as the vector's rows.
+int TileProgram::chooseRowAxis(ArrayRef<int> rootAxes, int64_t rows) const {
+  for (int axis : llvm::reverse(rootAxes)) {
+    if (axis == columnAxis || axes[axis].isReduced)
+      continue;
+    if (isColumnReduced() || (rows > 1 && axes[axis].getStaticExtent() == rows))
+      return axis;
+  }
+  return kNoAxis;
+}
+
+/// Whether `extent` is known to be at most `limit`.
+static bool isAtMost(OpFoldResult extent, int64_t limit) {
+  if (!extent)
+    return false;
+  FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
+      presburger::BoundType::UB, extent, /*stopCondition=*/nullptr,
+      /*closedUB=*/true);
+  return succeeded(bound) && *bound <= limit;
+}
+
+LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
+  Value root = findRoot();
   SmallVector<int> rootAxes = getAxesOf(root);
   if (rootAxes.empty())
     return ops.front().emitError("expected a tile of rank 1 or more, got a "
                                  "scalar");
-  columnAxis = rootAxes.back();
-  for (int axis : rootAxes)
-    if (axes[axis].isReduced)
-      reducedAxes.push_back(axis);
-  // With reduced columns, the innermost kept axis gives the rows of a vector.
-  if (axes[columnAxis].isReduced)
-    for (int axis : llvm::reverse(rootAxes))
-      if (!axes[axis].isReduced) {
-        rowAxis = axis;
-        break;
-      }
-
-  for (auto [number, axis] : llvm::enumerate(axes)) {
-    int id = number;
-    if (!axis.extent)
-      return ops.front().emitError("cannot vectorize this tile: the extent of "
-                                   "an axis is unknown");
-    if (axis.isReduced && !llvm::is_contained(reducedAxes, id))
-      return ops.front().emitError(
-          "cannot vectorize this tile: an axis is reduced that the first "
-          "reduction's input does not have");
-    if (!axis.isReduced && id != columnAxis && id != rowAxis &&
-        axis.getStaticExtent() != 1)
-      return ops.front().emitError("cannot vectorize this tile: expected one "
-                                   "kept axis of extent other than 1");
-  }
-  for (linalg::GenericOp op : ops)
-    if (isReduction(op) && op.getNumReductionLoops() != reducedAxes.size())
-      return op.emitError("cannot vectorize this op in a tile: expected every "
-                          "reduction to reduce the same axes");
+  columnAxis = chooseColumnAxis(root);
+  bool isColumnSwept =
+      isColumnReduced() || !isAtMost(axes[columnAxis].extent, columns);
+  if (isColumnSwept)
+    rowAxis = chooseRowAxis(rootAxes, rows);
   if (rowAxis != kNoAxis && !axes[rowAxis].getStaticExtent())
     return ops.front().emitError("cannot vectorize this tile: expected a "
                                  "static number of rows, got a dynamic one");
+
+  for (auto [number, axis] : llvm::enumerate(axes)) {
+    int id = number;
+    if (!axis.extent && !axis.tensor)
+      return ops.front().emitError("cannot vectorize this tile: the extent of "
+                                   "an axis is unknown");
+    if (axis.isReduced && !llvm::is_contained(rootAxes, id))
+      return ops.front().emitError(
+          "cannot vectorize this tile: an axis is reduced that the first "
+          "reduction's input does not have");
+    if (id == columnAxis)
+      axis.isSwept = isColumnSwept;
+    else
+      axis.isSwept =
+          axis.isReduced || (id != rowAxis && axis.getStaticExtent() != 1);
+  }
+  auto note = [&](int axis) {
+    if (axes[axis].isReduced)
+      reducedAxes.push_back(axis);
+    if (axes[axis].isSwept)
+      sweptAxes.push_back(axis);
+  };
+  llvm::for_each(rootAxes, note);
+  for (int axis : llvm::seq<int>(0, axes.size()))
+    if (!llvm::is_contained(rootAxes, axis))
+      note(axis);
+  return success();
+}
+
+/// Whether the op's loops have a place in the sweeps.
+LogicalResult TileProgram::checkOp(linalg::GenericOp op) const {
+  if (isReduction(op) && op.getNumReductionLoops() != reducedAxes.size())
+    return op.emitError("cannot vectorize this op in a tile: expected every "
+                        "reduction to reduce the same axes");
+  for (auto [loop, axis] : llvm::enumerate(getLoopAxes(op))) {
+    if (op.getIteratorTypesArray()[loop] == utils::IteratorType::reduction)
+      continue;
+    if (isReduction(op) && axes[axis].isSwept)
+      return op.emitError("cannot vectorize this reduction in a tile: expected "
+                          "its results to vary along the rows or columns of "
+                          "one vector only");
+    bool isVectorAxis = axis == columnAxis || axis == rowAxis;
+    if (axes[axis].getStaticExtent() == 1 && !axes[axis].isSwept &&
+        !isVectorAxis)
+      continue;
+    for (OpResult result : op->getResults())
+      if (!llvm::is_contained(getAxesOf(result), axis))
+        return op.emitError("cannot vectorize this op in a tile: expected "
+                            "every parallel loop to index each result");
+  }
   return success();
 }
 

@@ -7,8 +7,9 @@
 //
 // The analysis behind norm-vectorize. The linalg ops inside the loop over
 // tiles form a small program over one common iteration space, the axes of the
-// tile. This file names those axes, finds which are reduced, and orders the
-// reductions; nothing here knows about normalization.
+// tile. This file names those axes, finds which are reduced and which are swept
+// step by step, and orders the reductions; nothing here knows about
+// normalization.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +26,13 @@ namespace mlir::norm {
 struct TileAxis {
   /// Whether some op of the tile reduces it.
   bool isReduced = false;
-  /// Its extent inside the tile.
+  /// Whether it is visited step by step: reduced, or too long for a vector.
+  bool isSwept = false;
+  /// Its extent inside the tile; null if only `tensor` knows it.
   OpFoldResult extent;
+  /// A tensor the tile is given that has the axis as its dimension `dim`.
+  Value tensor;
+  int64_t dim = 0;
 
   std::optional<int64_t> getStaticExtent() const {
     return getConstantIntValue(extent);
@@ -36,12 +42,12 @@ struct TileAxis {
 /// The program inside one `scf.forall` over tiles.
 class TileProgram {
 public:
-  /// An axis id that stands for a dimension of extent 1 with no axis.
   static constexpr int kNoAxis = -1;
 
-  /// Understands the body of `loop`; emits an error that names the first op
-  /// it cannot, and fails.
-  static FailureOr<TileProgram> analyze(scf::ForallOp loop);
+  /// Understands the body of `loop`, for vectors of `rows` x `columns`; emits
+  /// an error that names the first op it cannot, and fails.
+  static FailureOr<TileProgram> analyze(scf::ForallOp loop, int64_t rows,
+                                        int64_t columns);
 
   /// The linalg ops, in order.
   ArrayRef<linalg::GenericOp> getOps() const { return ops; }
@@ -49,16 +55,23 @@ public:
   ArrayRef<tensor::ParallelInsertSliceOp> getOutputs() const { return outputs; }
 
   const TileAxis &getAxis(int axis) const { return axes[axis]; }
-  /// Reduced axes, outermost first.
+  /// Reduced axes, outermost first. Every reduction reduces all of them.
   ArrayRef<int> getReducedAxes() const { return reducedAxes; }
+  /// The swept axes that `tensor` varies along, outermost first.
+  SmallVector<int> getSweptAxesOf(Value tensor) const;
   /// The axis whose elements fill a vector, innermost in memory.
   int getColumnAxis() const { return columnAxis; }
   /// The axis whose elements are the rows of a vector; kNoAxis if none.
   int getRowAxis() const { return rowAxis; }
   bool isColumnReduced() const { return axes[columnAxis].isReduced; }
 
-  /// The axes that the dimensions of a tensor in the tile index.
+  /// The axes that the dimensions of a tensor in the tile index. A dimension
+  /// of extent 1 that no loop indexes is an axis of its own.
   SmallVector<int> getAxesOf(Value tensor) const;
+  /// The axes whose positions are needed to compute an element of a tensor:
+  /// those of its producer's loops, or its own if a reduction makes it or the
+  /// tile is given it.
+  SmallVector<int> getNeededAxes(Value tensor) const;
   /// The axes that the loops of an op stand for.
   ArrayRef<int> getLoopAxes(linalg::GenericOp op) const {
     return loopAxes.find(op)->second;
@@ -73,7 +86,7 @@ public:
   bool isReduction(linalg::GenericOp op) const {
     return op.getNumReductionLoops() > 0;
   }
-  /// Whether the op's results vary along a reduced axis.
+  /// Whether the op's results vary along a swept axis.
   bool isFull(linalg::GenericOp op) const;
   /// How many reductions lie on the longest path to this op's operands: the
   /// number of the sweep that can compute it.
@@ -81,15 +94,21 @@ public:
 
 private:
   LogicalResult collect(scf::ForallOp loop);
+  LogicalResult collectGeneric(linalg::GenericOp op);
   LogicalResult unifyAxes();
-  LogicalResult chooseVectorAxes();
-  void computeLevels();
+  LogicalResult recordLoops(linalg::GenericOp op, ArrayRef<int> loops);
   void nameAxis(int axis, int64_t dim, Value tensor);
+  LogicalResult chooseVectorAxes(int64_t rows, int64_t columns);
+  Value findRoot() const;
+  int chooseColumnAxis(Value root) const;
+  int chooseRowAxis(ArrayRef<int> rootAxes, int64_t rows) const;
+  LogicalResult checkOp(linalg::GenericOp op) const;
+  void computeLevels();
 
   SmallVector<linalg::GenericOp> ops;
   SmallVector<tensor::ParallelInsertSliceOp> outputs;
   SmallVector<TileAxis> axes;
-  SmallVector<int> reducedAxes;
+  SmallVector<int> reducedAxes, sweptAxes;
   int columnAxis = kNoAxis, rowAxis = kNoAxis;
   DenseMap<Value, SmallVector<int>> axesOf;
   DenseMap<Operation *, SmallVector<int>> loopAxes;

@@ -55,3 +55,75 @@ func.func @bits(%x: tensor<8xf32>, %y: tensor<8xi1>) -> tensor<8xi1> {
   } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = false>}
   return %r : tensor<8xi1>
 }
+
+// -----
+
+#nc = affine_map<(n, c) -> (n, c)>
+#c = affine_map<(n, c) -> (c)>
+func.func @long_lanes(%x: tensor<3x20xf32>, %y: tensor<20xf32>) -> tensor<20xf32> {
+  %zero = arith.constant 0.0 : f32
+  %r = scf.forall (%i) in (1) shared_outs(%o = %y) -> (tensor<20xf32>) {
+    %e = tensor.empty() : tensor<20xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<20xf32>) -> tensor<20xf32>
+    // expected-error @below {{cannot vectorize this reduction in a tile: expected its results to vary along the rows or columns of one vector only}}
+    %0 = linalg.generic {indexing_maps = [#nc, #c], iterator_types = ["reduction", "parallel"]} ins(%x : tensor<3x20xf32>) outs(%f : tensor<20xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      linalg.yield %s : f32
+    } -> tensor<20xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0] [20] [1] : tensor<20xf32> into tensor<20xf32>
+    }
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = false>}
+  return %r : tensor<20xf32>
+}
+
+// -----
+
+#nc = affine_map<(n, c) -> (n, c)>
+#first = affine_map<(n, c) -> (n, 0)>
+func.func @first_column(%x: tensor<3x20xf32>, %y: tensor<3x20xf32>) -> tensor<3x20xf32> {
+  %r = scf.forall (%i) in (1) shared_outs(%o = %y) -> (tensor<3x20xf32>) {
+    // expected-error @below {{cannot vectorize this op in a tile: expected dimensions of static extent 1 where an indexing map is constant}}
+    %0 = linalg.generic {indexing_maps = [#nc, #first, #nc], iterator_types = ["parallel", "parallel"]} ins(%x, %x : tensor<3x20xf32>, tensor<3x20xf32>) outs(%o : tensor<3x20xf32>) {
+    ^bb0(%a: f32, %b: f32, %c: f32):
+      %s = arith.subf %a, %b : f32
+      linalg.yield %s : f32
+    } -> tensor<3x20xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0, 0] [3, 20] [1, 1] : tensor<3x20xf32> into tensor<3x20xf32>
+    }
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = false>}
+  return %r : tensor<3x20xf32>
+}
+
+// -----
+
+#nc = affine_map<(n, c) -> (n, c)>
+#n = affine_map<(n, c) -> (n)>
+#one = affine_map<(n, c) -> ()>
+func.func @two_subsets(%x: tensor<3x20xf32>, %y: tensor<3xf32>, %z: tensor<f32>) -> (tensor<3xf32>, tensor<f32>) {
+  %zero = arith.constant 0.0 : f32
+  %r:2 = scf.forall (%i) in (1) shared_outs(%o = %y, %p = %z) -> (tensor<3xf32>, tensor<f32>) {
+    %e = tensor.empty() : tensor<3xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<3xf32>) -> tensor<3xf32>
+    // expected-error @below {{cannot vectorize this op in a tile: expected every reduction to reduce the same axes}}
+    %0 = linalg.generic {indexing_maps = [#nc, #n], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3x20xf32>) outs(%f : tensor<3xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      linalg.yield %s : f32
+    } -> tensor<3xf32>
+    %g = tensor.empty() : tensor<f32>
+    %h = linalg.fill ins(%zero : f32) outs(%g : tensor<f32>) -> tensor<f32>
+    %1 = linalg.generic {indexing_maps = [#nc, #one], iterator_types = ["reduction", "reduction"]} ins(%x : tensor<3x20xf32>) outs(%h : tensor<f32>) {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      linalg.yield %s : f32
+    } -> tensor<f32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0] [3] [1] : tensor<3xf32> into tensor<3xf32>
+      tensor.parallel_insert_slice %1 into %p[] [] [] : tensor<f32> into tensor<f32>
+    }
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = false>}
+  return %r#0, %r#1 : tensor<3xf32>, tensor<f32>
+}

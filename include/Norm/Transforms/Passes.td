@@ -70,11 +70,12 @@ def VectorizeNormTilesPass : Pass<"norm-vectorize"> {
   let summary = "bring the linalg ops of a tile into the shared vector form";
   let description = [{
     Inside each loop over tiles that carries `norm.strategy`: sweeps over the
-    reduced axes in steps of C columns, with `vector<RxC>` accumulators that are
-    folded every 128 steps, then `vector.multi_reduction`; elementwise ops are
-    recomputed in each sweep, results are written in the last. Columns beyond a
-    tile are masked. Fails with an error at the first op of a tile that it
-    cannot bring into this form.
+    axes that are reduced or longer than a vector, in steps of C columns, with
+    `vector<RxC>` accumulators that are folded every 128 steps, then
+    `vector.multi_reduction`; elementwise ops are recomputed in each sweep,
+    outside the loops they do not vary along; results are written in the last.
+    Columns beyond a tile are masked. Fails with an error at the first op of a
+    tile that it cannot bring into this form.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

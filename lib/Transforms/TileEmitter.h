@@ -1,0 +1,157 @@
+//===- TileEmitter.h - The vector form of one tile -*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Turns the linalg ops of a tile into the shared vector form. The tile's
+// program (TileProgram.h) is cut into sweeps: sweep L over the reduced axes
+// computes every reduction that needs L others before it, the last sweeps write
+// every result. Elementwise ops are recomputed in each sweep that needs them,
+// from what the tile was given, so nothing the size of a row is ever stored.
+// What varies along the outer swept axes only is computed outside the inner
+// loops, what varies along none between the sweeps.
+//
+// A value becomes a vector over the axes it varies along:
+//
+//   rows x columns   vector<RxC>      rows only      vector<R>
+//   columns only     vector<C>        neither        a scalar
+//
+// Sums are blocked: no accumulator takes more than kMaxChain additions before
+// it is folded into the next level, and the tree depends on the reduced extents
+// and on C alone.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NORM_LIB_TRANSFORMS_TILEEMITTER_H
+#define NORM_LIB_TRANSFORMS_TILEEMITTER_H
+
+#include "TileProgram.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace mlir::norm {
+
+/// A value of the tile and the vector axes it varies along. Its type is
+/// vector<RxC>, vector<R>, vector<C> or a scalar.
+struct Vectorized {
+  Value value;
+  bool hasRows = false, hasColumns = false;
+};
+
+/// One step along a swept axis, inside a step along each axis outside it; or
+/// the tile before any swept axis is entered.
+struct Step {
+  /// The step around this one and the axis that this one is along.
+  Step *outer = nullptr;
+  int axis = TileProgram::kNoAxis;
+  /// Index along each axis; absent for axes that the step covers as a vector.
+  DenseMap<int, Value> position;
+  /// How many columns count; null if all C do.
+  Value activeColumns;
+  /// Values of this step that the steps inside it ask for go before this op.
+  Operation *anchor = nullptr;
+  /// Values already computed in this step.
+  DenseMap<Value, Vectorized> cache;
+};
+
+/// The part of an axis that whole vectors (or single elements) cover, and the
+/// rest, which takes a mask.
+struct AxisSplit {
+  int64_t width;
+  Value wholeEnd, end;
+  /// Number of whole steps, when static.
+  std::optional<int64_t> wholeSteps;
+  bool hasWhole, hasRest;
+};
+
+/// Emits the vector form of one tile, before its terminator.
+class TileEmitter {
+public:
+  TileEmitter(const TileProgram &program, scf::ForallOp loop, int64_t columns)
+      : program(program), loop(loop), loc(loop.getLoc()), columns(columns),
+        builder(loop.getTerminator()) {
+    if (program.getRowAxis() != TileProgram::kNoAxis)
+      rows = *program.getAxis(program.getRowAxis()).getStaticExtent();
+  }
+
+  /// Replaces the program by its vector form; emits an error at the first op
+  /// that has none, and fails.
+  LogicalResult run();
+
+private:
+  using Values = SmallVector<Value>;
+  using LoopFn = function_ref<FailureOr<Values>(Value, ValueRange carried)>;
+  using StepFn = function_ref<FailureOr<Values>(Step &, ValueRange carried)>;
+  using WholeFn = function_ref<FailureOr<Values>(const AxisSplit &, LoopFn)>;
+
+  // The program: Vectorize.cpp.
+  LogicalResult emitReductions(int level);
+  LogicalResult emitKeptOps(int level);
+  LogicalResult emitOutputs();
+  void eraseProgram();
+
+  // Loops: VectorizeLoops.cpp.
+  /// Reduces `terms` over the reduced axes from `depth` on, starting from the
+  /// neutral elements.
+  FailureOr<Values> sumOver(unsigned depth, Step &step, ValueRange neutral,
+                            ArrayRef<vector::CombiningKind> kinds,
+                            StepFn terms);
+  /// Writes what is left of the outputs at a step along the first `depth` of
+  /// `axes`, and returns the destinations. Each output varies along the first
+  /// few of `axes` and is written at a step along those.
+  FailureOr<Values> writeOver(ArrayRef<int> axes, unsigned depth, Step &step,
+                              ValueRange sources, ValueRange destinations);
+  /// Runs `body` in every step along `axis`; `whole` makes the loop over those
+  /// that no mask cuts.
+  FailureOr<Values> walkAxis(int axis, Step &outer, ValueRange inits,
+                             WholeFn whole, StepFn body);
+  FailureOr<Values> blockedLoop(int64_t levels, Value lower, Value upper,
+                                int64_t step, ValueRange inits,
+                                ValueRange neutral,
+                                ArrayRef<vector::CombiningKind> kinds,
+                                LoopFn body);
+  FailureOr<Values> forLoop(Value lower, Value upper, int64_t step,
+                            ValueRange inits, LoopFn body);
+  AxisSplit splitAxis(int axis);
+
+  // Values: VectorizeValues.cpp.
+  /// What `tensor` holds at `step`, computed in the outermost step that fixes
+  /// it.
+  FailureOr<Vectorized> get(Value tensor, Step &step);
+  Vectorized read(Value tensor, Step &step);
+  Vectorized readBits(Value tensor, Step &step);
+  Value write(Vectorized value, Value source, Value destination, Step &step);
+  LogicalResult emitBody(linalg::GenericOp op, Step &step,
+                         SmallVectorImpl<Vectorized> &results);
+  SmallVector<Vectorized> emitScalarOp(Operation &op,
+                                       ArrayRef<Vectorized> operands);
+  Vectorized broadcast(Vectorized value, bool toRows, bool toColumns);
+  VectorType vectorType(bool hasRows, bool hasColumns, Type elementType);
+  Value activeMask(Step &step, ArrayRef<bool> dimIsColumns);
+  /// Reads and writes at one place: the indices of `tensor` for a step, and
+  /// the vector's dimensions in memory order.
+  void locate(Value tensor, Step &step, Values &indices,
+              SmallVectorImpl<AffineExpr> &dims,
+              SmallVectorImpl<bool> &dimIsColumns);
+
+  // Extents and constants.
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value extentOf(int axis);
+
+  const TileProgram &program;
+  scf::ForallOp loop;
+  Location loc;
+  int64_t columns, rows = 1;
+  OpBuilder builder;
+  /// The tile before any swept axis is entered; its cache has the results of
+  /// reductions and of what is computed between sweeps.
+  Step base;
+};
+
+} // namespace mlir::norm
+
+#endif // NORM_LIB_TRANSFORMS_TILEEMITTER_H

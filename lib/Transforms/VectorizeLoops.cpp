@@ -1,0 +1,187 @@
+//===- VectorizeLoops.cpp - The sweeps of a tile -*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The loops of the vector form (TileEmitter.h), and the promise of blocked
+// sums.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileEmitter.h"
+
+#include "mlir/Dialect/Vector/Utils/VectorUtils.h"
+
+using namespace mlir;
+using namespace mlir::norm;
+
+/// The longest chain of additions into one accumulator.
+static constexpr int64_t kMaxChain = 128;
+
+FailureOr<SmallVector<Value>> TileEmitter::forLoop(Value lower, Value upper,
+                                                   int64_t step,
+                                                   ValueRange inits,
+                                                   LoopFn body) {
+  auto forOp =
+      scf::ForOp::create(builder, loc, lower, upper, index(step), inits);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(forOp.getBody());
+  FailureOr<Values> yielded =
+      body(forOp.getInductionVar(), forOp.getRegionIterArgs());
+  if (failed(yielded))
+    return failure();
+  // A loop without carried values comes with its terminator.
+  if (!inits.empty())
+    scf::YieldOp::create(builder, loc, *yielded);
+  return Values(forOp.getResults());
+}
+
+/// How many levels of loops keep chains of `steps` additions within kMaxChain.
+static int64_t chainLevels(std::optional<int64_t> steps) {
+  // A run-time count gets the levels that cover 2^28 steps; outer ones that
+  // run once add the neutral element and change nothing.
+  if (!steps)
+    return 4;
+  int64_t levels = 1;
+  for (int64_t rest = *steps; rest > kMaxChain;
+       rest = llvm::divideCeil(rest, kMaxChain))
+    ++levels;
+  return levels;
+}
+
+FailureOr<SmallVector<Value>>
+TileEmitter::blockedLoop(int64_t levels, Value lower, Value upper, int64_t step,
+                         ValueRange inits, ValueRange neutral,
+                         ArrayRef<vector::CombiningKind> kinds, LoopFn body) {
+  if (levels == 1)
+    return forLoop(lower, upper, step, inits, body);
+  int64_t span = step;
+  for (int64_t level = 1; level < levels; ++level)
+    span *= kMaxChain;
+  return forLoop(
+      lower, upper, span, inits,
+      [&](Value start, ValueRange carried) -> FailureOr<Values> {
+        Value end = arith::MinUIOp::create(
+            builder, loc,
+            arith::AddIOp::create(builder, loc, start, index(span)), upper);
+        FailureOr<Values> block = blockedLoop(levels - 1, start, end, step,
+                                              neutral, neutral, kinds, body);
+        if (failed(block))
+          return failure();
+        for (auto [value, sum, kind] : llvm::zip_equal(*block, carried, kinds))
+          value = vector::makeArithReduction(builder, loc, kind, sum, value);
+        return block;
+      });
+}
+
+AxisSplit TileEmitter::splitAxis(int axis) {
+  AxisSplit split;
+  split.width = axis == program.getColumnAxis() ? columns : 1;
+  split.end = split.wholeEnd = extentOf(axis);
+  std::optional<int64_t> extent = program.getAxis(axis).getStaticExtent();
+  split.hasWhole = !extent || *extent >= split.width;
+  split.hasRest = split.width > 1 && (!extent || *extent % split.width != 0);
+  if (extent)
+    split.wholeSteps = *extent / split.width;
+  if (!split.hasRest)
+    return split;
+  split.wholeEnd = extent ? index(*split.wholeSteps * split.width)
+                          : Value(arith::SubIOp::create(
+                                builder, loc, split.end,
+                                arith::RemUIOp::create(builder, loc, split.end,
+                                                       index(split.width))));
+  return split;
+}
+
+FailureOr<SmallVector<Value>> TileEmitter::walkAxis(int axis, Step &outer,
+                                                    ValueRange inits,
+                                                    WholeFn whole,
+                                                    StepFn body) {
+  outer.anchor = index(0).getDefiningOp();
+  auto at = [&](Value position, Value active, ValueRange carried) {
+    Step inner;
+    inner.outer = &outer;
+    inner.axis = axis;
+    inner.position = outer.position;
+    inner.position[axis] = position;
+    inner.activeColumns =
+        axis == program.getColumnAxis() ? active : outer.activeColumns;
+    return body(inner, carried);
+  };
+  AxisSplit split = splitAxis(axis);
+  Values values(inits);
+  if (split.hasWhole) {
+    FailureOr<Values> looped =
+        whole(split, [&](Value position, ValueRange carried) {
+          return at(position, Value(), carried);
+        });
+    if (failed(looped))
+      return failure();
+    values = *looped;
+  }
+  if (!split.hasRest)
+    return values;
+  Value rest = arith::SubIOp::create(builder, loc, split.end, split.wholeEnd);
+  return at(split.wholeEnd, rest, values);
+}
+
+FailureOr<SmallVector<Value>>
+TileEmitter::sumOver(unsigned depth, Step &step, ValueRange neutral,
+                     ArrayRef<vector::CombiningKind> kinds, StepFn terms) {
+  if (depth == program.getReducedAxes().size())
+    return terms(step, neutral);
+  return walkAxis(
+      program.getReducedAxes()[depth], step, neutral,
+      [&](const AxisSplit &split, LoopFn body) {
+        return blockedLoop(chainLevels(split.wholeSteps), index(0),
+                           split.wholeEnd, split.width, neutral, neutral, kinds,
+                           body);
+      },
+      [&](Step &inner, ValueRange carried) -> FailureOr<Values> {
+        FailureOr<Values> values =
+            sumOver(depth + 1, inner, neutral, kinds, terms);
+        if (failed(values))
+          return failure();
+        for (auto [value, sum, kind] : llvm::zip_equal(*values, carried, kinds))
+          value = vector::makeArithReduction(builder, loc, kind, sum, value);
+        return values;
+      });
+}
+
+FailureOr<SmallVector<Value>> TileEmitter::writeOver(ArrayRef<int> axes,
+                                                     unsigned depth, Step &step,
+                                                     ValueRange sources,
+                                                     ValueRange destinations) {
+  Values written(destinations), inner, innerDestinations;
+  SmallVector<unsigned> innerNumbers;
+  for (auto [number, source] : llvm::enumerate(sources)) {
+    if (program.getSweptAxesOf(source).size() > depth) {
+      inner.push_back(source);
+      innerDestinations.push_back(destinations[number]);
+      innerNumbers.push_back(number);
+      continue;
+    }
+    FailureOr<Vectorized> value = get(source, step);
+    if (failed(value))
+      return failure();
+    written[number] = write(*value, source, destinations[number], step);
+  }
+  if (inner.empty())
+    return written;
+  FailureOr<Values> innerWritten = walkAxis(
+      axes[depth], step, innerDestinations,
+      [&](const AxisSplit &split, LoopFn body) {
+        return forLoop(index(0), split.wholeEnd, split.width, innerDestinations,
+                       body);
+      },
+      [&](Step &next, ValueRange carried) {
+        return writeOver(axes, depth + 1, next, inner, carried);
+      });
+  if (failed(innerWritten))
+    return failure();
+  for (auto [number, value] : llvm::zip_equal(innerNumbers, *innerWritten))
+    written[number] = value;
+  return written;
+}

@@ -1,0 +1,291 @@
+//===- VectorizeValues.cpp - Values of a tile as vectors -*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads, writes and elementwise ops of the vector form (TileEmitter.h).
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileEmitter.h"
+
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+
+using namespace mlir;
+using namespace mlir::norm;
+
+Value TileEmitter::extentOf(int axis) {
+  const TileAxis &named = program.getAxis(axis);
+  if (named.extent)
+    return getValueOrCreateConstantIndexOp(builder, loc, named.extent);
+  return tensor::DimOp::create(builder, loc, named.tensor, named.dim);
+}
+
+VectorType TileEmitter::vectorType(bool hasRows, bool hasColumns,
+                                   Type elementType) {
+  SmallVector<int64_t> shape;
+  if (hasRows)
+    shape.push_back(rows);
+  if (hasColumns)
+    shape.push_back(columns);
+  return VectorType::get(shape, elementType);
+}
+
+Vectorized TileEmitter::broadcast(Vectorized value, bool toRows,
+                                  bool toColumns) {
+  if (value.hasRows == toRows && value.hasColumns == toColumns)
+    return value;
+  Type elementType = getElementTypeOrSelf(value.value);
+  VectorType type = vectorType(toRows, toColumns, elementType);
+  Value source = value.value;
+  // vector<R> lines up with the trailing dimension unless made vector<Rx1>.
+  if (value.hasRows && !value.hasColumns)
+    source = vector::ShapeCastOp::create(
+        builder, loc, VectorType::get({rows, 1}, elementType), source);
+  return {vector::BroadcastOp::create(builder, loc, type, source), toRows,
+          toColumns};
+}
+
+void TileEmitter::locate(Value tensor, Step &step, Values &indices,
+                         SmallVectorImpl<AffineExpr> &dims,
+                         SmallVectorImpl<bool> &dimIsColumns) {
+  for (auto [dim, axis] : llvm::enumerate(program.getAxesOf(tensor))) {
+    bool isColumns = axis == program.getColumnAxis();
+    if (isColumns ||
+        (axis != TileProgram::kNoAxis && axis == program.getRowAxis())) {
+      dims.push_back(builder.getAffineDimExpr(dim));
+      dimIsColumns.push_back(isColumns);
+    }
+    auto it = step.position.find(axis);
+    indices.push_back(it == step.position.end() ? index(0) : it->second);
+  }
+}
+
+/// The mask of a vector whose dimensions are as given; null if all is active.
+Value TileEmitter::activeMask(Step &step, ArrayRef<bool> dimIsColumns) {
+  if (!step.activeColumns || !llvm::is_contained(dimIsColumns, true))
+    return {};
+  SmallVector<int64_t> shape;
+  Values bounds;
+  for (bool isColumns : dimIsColumns) {
+    shape.push_back(isColumns ? columns : rows);
+    bounds.push_back(isColumns ? step.activeColumns : index(rows));
+  }
+  return vector::CreateMaskOp::create(
+      builder, loc, VectorType::get(shape, builder.getI1Type()), bounds);
+}
+
+Vectorized TileEmitter::read(Value tensor, Step &step) {
+  tensor = stripTensorCasts(tensor);
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Values indices;
+  SmallVector<AffineExpr> dims;
+  SmallVector<bool> dimIsColumns;
+  locate(tensor, step, indices, dims, dimIsColumns);
+  if (dims.empty())
+    return {tensor::ExtractOp::create(builder, loc, tensor, indices)};
+  if (!hasVectorLayout(tensor))
+    return readBits(tensor, step);
+
+  SmallVector<int64_t> shape = llvm::map_to_vector(
+      dimIsColumns, [&](bool isColumns) { return isColumns ? columns : rows; });
+  Value padding = arith::ConstantOp::create(
+      builder, loc, builder.getZeroAttr(type.getElementType()));
+  AffineMap map = AffineMap::get(type.getRank(), 0, dims, builder.getContext());
+  auto inBounds =
+      builder.getBoolArrayAttr(SmallVector<bool>(dims.size(), true));
+  Value value = vector::TransferReadOp::create(
+      builder, loc, VectorType::get(shape, type.getElementType()), tensor,
+      indices, AffineMapAttr::get(map), padding, activeMask(step, dimIsColumns),
+      inBounds);
+  // Columns before rows in memory: bring them into the order of the form.
+  if (dims.size() == 2 && dimIsColumns.front())
+    value = vector::TransposeOp::create(builder, loc, value,
+                                        ArrayRef<int64_t>{1, 0});
+  return {value, llvm::is_contained(dimIsColumns, false),
+          llvm::is_contained(dimIsColumns, true)};
+}
+
+/// An element at a time: those of an i1 tensor take a byte each. What a mask
+/// cuts off repeats the last element that counts.
+Vectorized TileEmitter::readBits(Value tensor, Step &step) {
+  Values first;
+  SmallVector<AffineExpr> dims;
+  SmallVector<bool> dimIsColumns;
+  locate(tensor, step, first, dims, dimIsColumns);
+  bool hasRows = llvm::is_contained(dimIsColumns, false);
+  bool hasColumns = llvm::is_contained(dimIsColumns, true);
+  Type elementType = getElementTypeOrSelf(tensor.getType());
+  VectorType type = vectorType(hasRows, hasColumns, elementType);
+  Value active = hasColumns ? step.activeColumns : Value();
+
+  auto element = [&](int64_t row, int64_t column) -> Value {
+    Values indices(first);
+    for (auto [dim, isColumns] : llvm::zip_equal(dims, dimIsColumns)) {
+      Value offset = index(isColumns ? column : row);
+      if (isColumns && active)
+        offset = arith::MinUIOp::create(
+            builder, loc, offset,
+            arith::SubIOp::create(builder, loc, active, index(1)));
+      Value &at = indices[cast<AffineDimExpr>(dim).getPosition()];
+      at = arith::AddIOp::create(builder, loc, at, offset);
+    }
+    return tensor::ExtractOp::create(builder, loc, tensor, indices);
+  };
+  auto gather = [&]() -> Value {
+    Values elements;
+    for (int64_t row = 0; row < (hasRows ? rows : 1); ++row)
+      for (int64_t column = 0; column < (hasColumns ? columns : 1); ++column)
+        elements.push_back(element(row, column));
+    auto flat = VectorType::get({type.getNumElements()}, elementType);
+    Value value = vector::FromElementsOp::create(builder, loc, flat, elements);
+    return vector::ShapeCastOp::create(builder, loc, type, value);
+  };
+  if (!active)
+    return {gather(), hasRows, hasColumns};
+
+  // A run-time rest may have no element at all.
+  Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        active, index(0));
+  auto ifOp = scf::IfOp::create(builder, loc, type, isEmpty, true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(ifOp.thenBlock());
+  Value none =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  scf::YieldOp::create(builder, loc, none);
+  builder.setInsertionPointToStart(ifOp.elseBlock());
+  scf::YieldOp::create(builder, loc, gather());
+  return {ifOp.getResult(0), hasRows, hasColumns};
+}
+
+Value TileEmitter::write(Vectorized value, Value source, Value destination,
+                         Step &step) {
+  auto type = cast<RankedTensorType>(destination.getType());
+  Values indices;
+  SmallVector<AffineExpr> dims;
+  SmallVector<bool> dimIsColumns;
+  locate(source, step, indices, dims, dimIsColumns);
+  if (dims.empty())
+    return tensor::InsertOp::create(builder, loc, value.value, destination,
+                                    indices);
+  value = broadcast(value, llvm::is_contained(dimIsColumns, false),
+                    llvm::is_contained(dimIsColumns, true));
+  Value vector = value.value;
+  if (dims.size() == 2 && dimIsColumns.front())
+    vector = vector::TransposeOp::create(builder, loc, vector,
+                                         ArrayRef<int64_t>{1, 0});
+  AffineMap map = AffineMap::get(type.getRank(), 0, dims, builder.getContext());
+  auto inBounds =
+      builder.getBoolArrayAttr(SmallVector<bool>(dims.size(), true));
+  return vector::TransferWriteOp::create(
+             builder, loc, type, vector, destination, indices,
+             AffineMapAttr::get(map), activeMask(step, dimIsColumns), inBounds)
+      .getResult();
+}
+
+FailureOr<Vectorized> TileEmitter::get(Value tensor, Step &step) {
+  if (!isa<RankedTensorType>(tensor.getType()))
+    return Vectorized{tensor};
+  tensor = stripTensorCasts(tensor);
+  if (Value scalar = program.getFillValue(tensor))
+    return Vectorized{scalar};
+  SmallVector<int> needed = program.getNeededAxes(tensor);
+  Step *place = &step;
+  while (place->outer && !llvm::is_contained(needed, place->axis))
+    place = place->outer;
+  if (auto it = place->cache.find(tensor); it != place->cache.end())
+    return it->second;
+
+  OpBuilder::InsertionGuard guard(builder);
+  if (place != &step)
+    builder.setInsertionPoint(place->anchor);
+  linalg::GenericOp producer = program.getProducer(tensor);
+  if (!producer)
+    return place->cache[tensor] = read(tensor, *place);
+  SmallVector<Vectorized> results;
+  if (failed(emitBody(producer, *place, results)))
+    return failure();
+  for (auto [result, value] : llvm::zip_equal(producer->getResults(), results))
+    place->cache[result] = value;
+  return place->cache[tensor];
+}
+
+/// One scalar op of a body, on vectors over the axes its operands vary along.
+SmallVector<Vectorized>
+TileEmitter::emitScalarOp(Operation &op, ArrayRef<Vectorized> operands) {
+  bool hasRows = llvm::any_of(operands, [](auto &v) { return v.hasRows; });
+  bool hasColumns =
+      llvm::any_of(operands, [](auto &v) { return v.hasColumns; });
+  OperationState state(op.getLoc(), op.getName());
+  for (Vectorized operand : operands)
+    state.addOperands(broadcast(operand, hasRows, hasColumns).value);
+  for (Type type : op.getResultTypes())
+    state.addTypes(hasRows || hasColumns ? vectorType(hasRows, hasColumns, type)
+                                         : type);
+  state.addAttributes(op.getAttrs());
+  return llvm::map_to_vector(
+      builder.create(state)->getResults(),
+      [&](Value result) { return Vectorized{result, hasRows, hasColumns}; });
+}
+
+LogicalResult TileEmitter::emitBody(linalg::GenericOp op, Step &step,
+                                    SmallVectorImpl<Vectorized> &results) {
+  DenseMap<Value, Vectorized> env;
+  for (OpOperand &operand : op->getOpOperands()) {
+    BlockArgument argument = op.getMatchingBlockArgument(&operand);
+    // A destination's old elements matter only to reductions, and there the
+    // terms are what is asked for.
+    if (argument.use_empty() ||
+        (op.isDpsInit(&operand) && program.isReduction(op)))
+      continue;
+    FailureOr<Vectorized> value = get(operand.get(), step);
+    if (failed(value))
+      return failure();
+    env[argument] = *value;
+  }
+
+  auto lookup = [&](Value value) {
+    auto it = env.find(value);
+    // Not from this body: a scalar of the surrounding code.
+    return it == env.end() ? Vectorized{value} : it->second;
+  };
+  SetVector<Operation *> combiners;
+  for (auto [number, argument] : llvm::enumerate(op.getRegionOutputArgs()))
+    if (program.isReduction(op))
+      for (Operation *user : argument.getUsers())
+        combiners.insert(user);
+
+  for (Operation &bodyOp : op.getBody()->without_terminator()) {
+    if (combiners.contains(&bodyOp))
+      continue;
+    if (bodyOp.hasTrait<OpTrait::ConstantLike>()) {
+      env[bodyOp.getResult(0)] = {builder.clone(bodyOp)->getResult(0)};
+      continue;
+    }
+    if (!OpTrait::hasElementwiseMappableTraits(&bodyOp))
+      return bodyOp.emitError("cannot vectorize '")
+             << bodyOp.getName() << "' in a tile: expected an elementwise op";
+    SmallVector<Vectorized> operands =
+        llvm::map_to_vector(bodyOp.getOperands(), lookup);
+    for (auto [result, value] :
+         llvm::zip_equal(bodyOp.getResults(), emitScalarOp(bodyOp, operands)))
+      env[result] = value;
+  }
+
+  for (auto [number, yielded] :
+       llvm::enumerate(op.getBody()->getTerminator()->getOperands())) {
+    if (!program.isReduction(op)) {
+      results.push_back(lookup(yielded));
+      continue;
+    }
+    // The term: the combiner's operand that is not the accumulator.
+    Operation *combiner = yielded.getDefiningOp();
+    Value accumulator = op.getRegionOutputArgs()[number];
+    results.push_back(lookup(combiner->getOperand(0) == accumulator
+                                 ? combiner->getOperand(1)
+                                 : combiner->getOperand(0)));
+  }
+  return success();
+}
