@@ -68,19 +68,26 @@ SmallVector<int> TileProgram::getAxesOf(Value tensor) const {
 
 SmallVector<int> TileProgram::getNeededAxes(Value tensor) const {
   linalg::GenericOp producer = getProducer(tensor);
-  if (producer && !isReduction(producer))
-    return SmallVector<int>(getLoopAxes(producer));
-  return getAxesOf(tensor);
+  if (!producer)
+    return getAxesOf(tensor);
+  SmallVector<int> needed;
+  for (auto [axis, type] :
+       llvm::zip_equal(getLoopAxes(producer), producer.getIteratorTypesArray()))
+    if (type == utils::IteratorType::parallel)
+      needed.push_back(axis);
+  return needed;
 }
 
-SmallVector<int> TileProgram::getSweptAxesOf(Value tensor) const {
+SmallVector<int> TileProgram::getWrittenAxes(Value tensor) const {
   SmallVector<int> needed = getNeededAxes(tensor);
+  llvm::append_range(needed, getAxesOf(tensor));
   return llvm::filter_to_vector(
       sweptAxes, [&](int axis) { return llvm::is_contained(needed, axis); });
 }
 
 bool TileProgram::isFull(linalg::GenericOp op) const {
-  return !getSweptAxesOf(op.getResult(0)).empty();
+  return llvm::any_of(getNeededAxes(op.getResult(0)),
+                      [&](int axis) { return axes[axis].isSwept; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,8 +164,13 @@ LogicalResult TileProgram::collect(scf::ForallOp loop) {
       return op.emitError("cannot vectorize this op in a tile: expected "
                           "linalg.generic, a slice or a scalar op");
   }
-  for (Operation &op : loop.getTerminator().getYieldingOps())
+  for (Operation &op : loop.getTerminator().getYieldingOps()) {
     outputs.push_back(cast<tensor::ParallelInsertSliceOp>(op));
+    Value source = outputs.back().getSource();
+    if (!hasVectorLayout(source) && !getFillValue(source))
+      return op.emitError("cannot vectorize this op in a tile: expected "
+                          "elements of whole bytes");
+  }
   if (ops.empty())
     return loop.emitError("expected linalg ops in the tile, got none");
   return success();
@@ -316,16 +328,21 @@ int TileProgram::chooseColumnAxis(Value root) const {
   return rootAxes.back();
 }
 
-/// With swept columns, a kept axis gives the rows of a vector: the innermost
-/// beside a reduction, else one of as many elements as the vector's rows.
+/// With swept columns, a kept axis gives the rows of a vector: beside a
+/// reduction the innermost that is longer than 1, else one of as many elements
+/// as the vector has rows.
 int TileProgram::chooseRowAxis(ArrayRef<int> rootAxes, int64_t rows) const {
+  int found = kNoAxis;
   for (int axis : llvm::reverse(rootAxes)) {
     if (axis == columnAxis || axes[axis].isReduced)
       continue;
-    if (isColumnReduced() || (rows > 1 && axes[axis].getStaticExtent() == rows))
+    std::optional<int64_t> extent = axes[axis].getStaticExtent();
+    if (isColumnReduced() ? extent != 1 : rows > 1 && extent == rows)
       return axis;
+    if (isColumnReduced() && found == kNoAxis)
+      found = axis;
   }
-  return kNoAxis;
+  return found;
 }
 
 /// Whether `extent` is known to be at most `limit`.

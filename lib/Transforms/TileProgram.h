@@ -57,8 +57,6 @@ public:
   const TileAxis &getAxis(int axis) const { return axes[axis]; }
   /// Reduced axes, outermost first. Every reduction reduces all of them.
   ArrayRef<int> getReducedAxes() const { return reducedAxes; }
-  /// The swept axes that `tensor` varies along, outermost first.
-  SmallVector<int> getSweptAxesOf(Value tensor) const;
   /// The axis whose elements fill a vector, innermost in memory.
   int getColumnAxis() const { return columnAxis; }
   /// The axis whose elements are the rows of a vector; kNoAxis if none.
@@ -68,10 +66,13 @@ public:
   /// The axes that the dimensions of a tensor in the tile index. A dimension
   /// of extent 1 that no loop indexes is an axis of its own.
   SmallVector<int> getAxesOf(Value tensor) const;
-  /// The axes whose positions are needed to compute an element of a tensor:
-  /// those of its producer's loops, or its own if a reduction makes it or the
-  /// tile is given it.
+  /// The axes that what `tensor` holds varies along: those of its producer's
+  /// parallel loops; its own if the tile is given it.
   SmallVector<int> getNeededAxes(Value tensor) const;
+  /// The swept axes, outermost first, that place an element of `tensor`: those
+  /// it varies along, and its own. A dimension of extent 1 may lie along a
+  /// reduced axis.
+  SmallVector<int> getWrittenAxes(Value tensor) const;
   /// The axes that the loops of an op stand for.
   ArrayRef<int> getLoopAxes(linalg::GenericOp op) const {
     return loopAxes.find(op)->second;

@@ -165,7 +165,7 @@ static SmallVector<OutputNest> groupOutputs(const TileProgram &program) {
   // The longest list of axes makes a nest that shorter ones may join.
   SmallVector<std::pair<int, unsigned>> order;
   for (tensor::ParallelInsertSliceOp output : program.getOutputs()) {
-    int numAxes = program.getSweptAxesOf(output.getSource()).size();
+    int numAxes = program.getWrittenAxes(output.getSource()).size();
     order.push_back({-numAxes, order.size()});
   }
   llvm::sort(order);
@@ -173,7 +173,7 @@ static SmallVector<OutputNest> groupOutputs(const TileProgram &program) {
   SmallVector<OutputNest> nests(1);
   for (auto [size, number] : order) {
     tensor::ParallelInsertSliceOp output = program.getOutputs()[number];
-    SmallVector<int> axes = program.getSweptAxesOf(output.getSource());
+    SmallVector<int> axes = program.getWrittenAxes(output.getSource());
     auto *nest = nests.begin();
     if (!axes.empty())
       nest = llvm::find_if(nests, [&](const OutputNest &nest) {

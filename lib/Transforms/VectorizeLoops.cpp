@@ -157,7 +157,7 @@ FailureOr<SmallVector<Value>> TileEmitter::writeOver(ArrayRef<int> axes,
   Values written(destinations), inner, innerDestinations;
   SmallVector<unsigned> innerNumbers;
   for (auto [number, source] : llvm::enumerate(sources)) {
-    if (program.getSweptAxesOf(source).size() > depth) {
+    if (program.getWrittenAxes(source).size() > depth) {
       inner.push_back(source);
       innerDestinations.push_back(destinations[number]);
       innerNumbers.push_back(number);

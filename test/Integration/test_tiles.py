@@ -111,6 +111,34 @@ def test_statistics_with_unit_dims(rows, is_dynamic, tmp_path):
     compare(execute(tmp_path, tile, arrays), [total - bias, x - (total - bias), total])
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+def test_unit_dim_along_a_reduced_axis_of_extent_1(rows, tmp_path):
+    """What has one column reads its statistic [M, 1] element for element."""
+    tile = Tile({"m": 4, "n": 1}, {"m": rows}, rows)
+    x, bias = tile.given("mn"), tile.given("m1")
+    total = tile.total([x], "m1")
+    kept = tile.op([total, bias], "m1", SUB)
+    for name in (total, kept):
+        tile.types[name] = "mn", "f32"
+        tile.output(name)
+    tile.output(tile.op([x, total, kept], "mn", "%s = arith.addf %a, %b : f32\n"
+                        "%r = arith.addf %s, %c : f32"))
+    x, bias = arrays = floats(0, 4, 1), floats(1, 4, 1)
+    compare(execute(tmp_path, tile, arrays), [x, x - bias, 3 * x - bias])
+
+
+@pytest.mark.parametrize("step", [{"n": 1, "c": 2}, {"n": 2, "c": 1}], ids=["inner", "outer"])
+def test_rows_along_either_kept_axis(step, tmp_path):
+    tile = Tile({"n": 4, "c": 6, "h": 3, "w": 11}, step, 2)
+    x = tile.given("nchw")
+    total = tile.total([x], "nc")
+    tile.output(total)
+    tile.output(tile.op([x, total], "nchw", SUB))
+    x = floats(0, 4, 6, 3, 11)
+    total = x.sum((2, 3), keepdims=True)
+    compare(execute(tmp_path, tile, [x]), [total.reshape(4, 6), x - total])
+
+
 @FORMS
 @pytest.mark.parametrize("axes", ["mn", "nm"])
 @pytest.mark.parametrize("rows", [1, 2])

@@ -127,3 +127,22 @@ func.func @two_subsets(%x: tensor<3x20xf32>, %y: tensor<3xf32>, %z: tensor<f32>)
   } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = false>}
   return %r#0, %r#1 : tensor<3xf32>, tensor<f32>
 }
+
+// -----
+
+#n = affine_map<(n) -> (n)>
+func.func @bits_through(%k: tensor<20xi1>, %y: tensor<20xf32>, %z: tensor<20xi1>) -> (tensor<20xf32>, tensor<20xi1>) {
+  %r:2 = scf.forall (%i) in (1) shared_outs(%o = %y, %p = %z) -> (tensor<20xf32>, tensor<20xi1>) {
+    %0 = linalg.generic {indexing_maps = [#n, #n], iterator_types = ["parallel"]} ins(%k : tensor<20xi1>) outs(%o : tensor<20xf32>) {
+    ^bb0(%a: i1, %b: f32):
+      %s = arith.uitofp %a : i1 to f32
+      linalg.yield %s : f32
+    } -> tensor<20xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0] [20] [1] : tensor<20xf32> into tensor<20xf32>
+      // expected-error @below {{cannot vectorize this op in a tile: expected elements of whole bytes}}
+      tensor.parallel_insert_slice %k into %p[0] [20] [1] : tensor<20xi1> into tensor<20xi1>
+    }
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = false>}
+  return %r#0, %r#1 : tensor<20xf32>, tensor<20xi1>
+}
