@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -29,6 +30,13 @@ using namespace mlir::norm;
 #define GET_ATTRDEF_CLASSES
 #include "Norm/IR/NormAttrs.cpp.inc"
 
+/// Interfaces whose implementations are registered with registerAllDialects.
+template <typename... OpTys> static void declarePromises(NormDialect &dialect) {
+  dialect.declarePromisedInterfaces<ValueBoundsOpInterface, OpTys...>();
+  dialect.declarePromisedInterfaces<bufferization::BufferizableOpInterface,
+                                    OpTys...>();
+}
+
 void NormDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
@@ -38,9 +46,10 @@ void NormDialect::initialize() {
 #define GET_OP_LIST
 #include "Norm/IR/NormOps.cpp.inc"
       >();
-  declarePromisedInterfaces<ValueBoundsOpInterface, LayerNormOp, RMSNormOp>();
-  declarePromisedInterfaces<bufferization::BufferizableOpInterface, LayerNormOp,
-                            RMSNormOp>();
+  declarePromises<
+#define GET_OP_LIST
+#include "Norm/IR/NormOps.cpp.inc"
+      >(*this);
 }
 
 LogicalResult NormDialect::verifyOperationAttribute(Operation *op,
@@ -51,7 +60,7 @@ LogicalResult NormDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError("expected '")
            << kStrategyAttrName << "' to be a #norm.cpu attribute, got "
            << attr.getValue();
-  if (!isa<NormOpInterface, scf::ForallOp>(op))
+  if (!isa<RowOpInterface, scf::ForallOp>(op))
     return op->emitOpError("expected '")
            << kStrategyAttrName
            << "' on a norm op or on the scf.forall over its tiles";
@@ -162,6 +171,35 @@ static ParseResult parseEpsilon(OpAsmParser &parser, EpsilonAttr &epsilon) {
 static void printEpsilon(OpAsmPrinter &printer, Operation *,
                          EpsilonAttr epsilon) {
   printEpsilonClause(printer, epsilon);
+}
+
+/// (`momentum` (number | `(` %value `:` type `)`))?
+static ParseResult
+parseMomentum(OpAsmParser &parser, FloatAttr &momentum,
+              std::optional<OpAsmParser::UnresolvedOperand> &operand,
+              Type &type) {
+  if (failed(parser.parseOptionalKeyword("momentum")))
+    return success();
+  if (succeeded(parser.parseOptionalLParen())) {
+    operand.emplace();
+    return failure(parser.parseOperand(*operand) ||
+                   parser.parseColonType(type) || parser.parseRParen());
+  }
+  double value;
+  if (parser.parseFloat(value))
+    return failure();
+  momentum = parser.getBuilder().getF64FloatAttr(value);
+  return success();
+}
+
+static void printMomentum(OpAsmPrinter &printer, Operation *,
+                          FloatAttr momentum, Value operand, Type type) {
+  if (operand)
+    printer << "momentum(" << operand << " : " << type << ")";
+  else if (momentum) {
+    printer << "momentum ";
+    printShortest(printer, momentum.getValue());
+  }
 }
 
 #define GET_OP_CLASSES

@@ -10,34 +10,30 @@
 using namespace mlir;
 using namespace mlir::norm;
 
-/// One spelling per meaning, so that CSE and attribute comparisons see equal
-/// ops as equal: axes non-negative and ascending, defaults not written.
-template <typename OpTy>
-static LogicalResult useCanonicalSpelling(OpTy op, PatternRewriter &rewriter) {
-  SmallVector<int64_t> axes = op.getReducedAxes();
-  bool areAxesCanonical = op.getAxes() == ArrayRef<int64_t>(axes);
-  bool writesDefaultAffineAxes =
-      op.getAffineAxes() && *op.getAffineAxes() == ArrayRef<int64_t>(axes);
-  bool writesDefaultCompute =
-      op.getComputeType() &&
-      *op.getComputeType() == defaultComputeType(op.getX(), op.getResidual());
-  if (areAxesCanonical && !writesDefaultAffineAxes && !writesDefaultCompute)
+LogicalResult norm::useCanonicalSpelling(RowOpInterface op,
+                                         ArrayRef<int64_t> defaultAffineAxes,
+                                         FloatType defaultComputeType,
+                                         PatternRewriter &rewriter) {
+  SmallVector<std::pair<StringRef, Attribute>> changes;
+  auto propose = [&](StringRef name, Attribute canonical) {
+    if (op->getAttr(name) != canonical)
+      changes.emplace_back(name, canonical);
+  };
+  propose("axes", rewriter.getDenseI64ArrayAttr(op.getReducedAxes()));
+  if (std::optional<int64_t> channel = op.getGroupedAxis())
+    propose("channel_axis", rewriter.getI64IntegerAttr(*channel));
+  // An op without a default for its affine axes has an empty one.
+  if (op->getAttr("affine_axes") ==
+          rewriter.getDenseI64ArrayAttr(defaultAffineAxes) &&
+      !defaultAffineAxes.empty())
+    propose("affine_axes", {});
+  if (op->getAttr("compute_type") == TypeAttr::get(defaultComputeType))
+    propose("compute_type", {});
+  if (changes.empty())
     return rewriter.notifyMatchFailure(op, "spelling is canonical");
   rewriter.modifyOpInPlace(op, [&] {
-    op.setAxes(axes);
-    if (writesDefaultAffineAxes)
-      op.removeAffineAxesAttr();
-    if (writesDefaultCompute)
-      op.removeComputeTypeAttr();
+    for (auto [name, canonical] : changes)
+      canonical ? op->setAttr(name, canonical) : (void)op->removeAttr(name);
   });
   return success();
-}
-
-LogicalResult LayerNormOp::canonicalize(LayerNormOp op,
-                                        PatternRewriter &rewriter) {
-  return useCanonicalSpelling(op, rewriter);
-}
-
-LogicalResult RMSNormOp::canonicalize(RMSNormOp op, PatternRewriter &rewriter) {
-  return useCanonicalSpelling(op, rewriter);
 }

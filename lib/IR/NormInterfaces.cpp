@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Norm/IR/NormInterfaces.h"
+#include "Norm/IR/NormOps.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -53,8 +53,45 @@ std::optional<int64_t> norm::staticExtent(ShapedType type,
   return extent;
 }
 
+SmallVector<int64_t> norm::axesThatResultsLack(RowOpInterface op) {
+  SmallVector<int64_t> lacking;
+  for (int64_t axis = 0; axis < op.getRank(); ++axis)
+    if (llvm::any_of(op->getResults(), [&](OpResult result) {
+          return !llvm::is_contained(op.getResultAxes(result.getResultNumber()),
+                                     axis);
+        }))
+      lacking.push_back(axis);
+  return lacking;
+}
+
+SmallVector<int64_t> norm::defaultTiedAxes(RowOpInterface op) {
+  SmallVector<int64_t> tied = axesThatResultsLack(op);
+  for (int64_t axis : op.getReducedAxes())
+    if (axis != op.getGroupedAxis() && !llvm::is_contained(tied, axis))
+      tied.push_back(axis);
+  llvm::sort(tied);
+  return tied;
+}
+
+SmallVector<int64_t> norm::statisticAxes(RowOpInterface op) {
+  SmallVector<int64_t> axes = op.getKeptAxes();
+  if (std::optional<int64_t> grouped = op.getGroupedAxis()) {
+    axes.push_back(*grouped);
+    llvm::sort(axes);
+  }
+  return axes;
+}
+
+std::optional<int64_t> norm::staticReducedCount(RowOpInterface op) {
+  std::optional<int64_t> count =
+      staticExtent(op.getInput().getType(), op.getReducedAxes());
+  // Of one group: groups divide the extent they split.
+  return count ? std::optional<int64_t>(*count / op.getNumGroups())
+               : std::nullopt;
+}
+
 std::optional<double> norm::outputNormBound(NormOpInterface op) {
-  if (op.getScaleOrNull() || op.getShiftOrNull())
+  if (op.getScaleOrNull() || op.getShiftOrNull() || op.hasGivenStatistics())
     return std::nullopt;
   if (op.getStatistic() == Statistic::SumSquare)
     return 1.0;
@@ -65,15 +102,18 @@ std::optional<double> norm::outputNormBound(NormOpInterface op) {
   return std::sqrt(static_cast<double>(std::max<int64_t>(divisor, 0)));
 }
 
-Speculation::Speculatability norm::normSpeculatability(NormOpInterface op) {
+Speculation::Speculatability norm::normSpeculatability(RowOpInterface op) {
   // A run-time extent may break V2, V8 or V15: executing the op where the
   // program would not have is then undefined. Extents that x alone decides
   // cannot disagree with anything.
   RankedTensorType xType = op.getInput().getType();
+  // V5: a dynamic number of channels may not be a multiple of the groups.
+  if (op.getGroupedAxis() && xType.isDynamicDim(*op.getGroupedAxis()))
+    return Speculation::NotSpeculatable;
   for (OpOperand &operand : op->getOpOperands()) {
-    if (operand.get() == op.getInput())
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    if (operand.get() == op.getInput() || !type)
       continue;
-    auto type = cast<RankedTensorType>(operand.get().getType());
     if (!type.hasStaticShape())
       return Speculation::NotSpeculatable;
     for (int64_t axis : op.getOperandAxes(operand.getOperandNumber()))

@@ -1,4 +1,4 @@
-//===- TilingInterfaceImpl.cpp - Tiling of norm ops over kept axes --------===//
+//===- TilingInterfaceImpl.cpp - Tiling over axes that are not tied -------===//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,6 +7,7 @@
 
 #include "Norm/IR/NormInterfaces.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
@@ -16,27 +17,29 @@ using namespace mlir;
 using namespace mlir::norm;
 
 SmallVector<utils::IteratorType>
-norm::normLoopIteratorTypes(NormOpInterface op) {
+norm::normLoopIteratorTypes(RowOpInterface op) {
   SmallVector<utils::IteratorType> types(op.getRank(),
                                          utils::IteratorType::parallel);
-  for (int64_t axis : op.getReducedAxes())
+  for (int64_t axis : op.getTiedAxes())
     types[axis] = utils::IteratorType::reduction;
   return types;
 }
 
-SmallVector<Range> norm::normIterationDomain(NormOpInterface op,
+SmallVector<Range> norm::normIterationDomain(RowOpInterface op,
                                              OpBuilder &builder) {
   Location loc = op.getLoc();
   OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
   return llvm::map_to_vector(
       llvm::seq<int64_t>(0, op.getRank()), [&](int64_t axis) {
-        return Range{
-            zero, tensor::getMixedSize(builder, loc, op.getInput(), axis), one};
+        OpFoldResult extent =
+            axis == op.getGroupedAxis()
+                ? builder.getIndexAttr(op.getNumGroups())
+                : tensor::getMixedSize(builder, loc, op.getInput(), axis);
+        return Range{zero, extent, one};
       });
 }
 
-LogicalResult norm::reifyNormResultShapes(NormOpInterface op,
-                                          OpBuilder &builder,
+LogicalResult norm::reifyNormResultShapes(RowOpInterface op, OpBuilder &builder,
                                           ReifiedRankedShapedTypeDims &dims) {
   for (OpResult result : op->getResults()) {
     auto type = cast<RankedTensorType>(result.getType());
@@ -44,10 +47,13 @@ LogicalResult norm::reifyNormResultShapes(NormOpInterface op,
     for (auto [dim, axis] :
          llvm::enumerate(op.getResultAxes(result.getResultNumber()))) {
       // A static extent of the result wins: it must equal x's.
+      bool countsGroups = axis == op.getGroupedAxis() &&
+                          op.isStatisticResult(result.getResultNumber());
       extents.push_back(
-          type.isDynamicDim(dim)
-              ? tensor::getMixedSize(builder, op.getLoc(), op.getInput(), axis)
-              : builder.getIndexAttr(type.getDimSize(dim)));
+          !type.isDynamicDim(dim) ? builder.getIndexAttr(type.getDimSize(dim))
+          : countsGroups          ? builder.getIndexAttr(op.getNumGroups())
+                                  : tensor::getMixedSize(builder, op.getLoc(),
+                                                         op.getInput(), axis));
     }
     dims.push_back(std::move(extents));
   }
@@ -62,7 +68,7 @@ LogicalResult norm::reifyNormResultShapes(NormOpInterface op,
 /// the iteration space, so such a tile starts at 0, however its offset is
 /// written. A full tile of a dynamic extent arrives as another `tensor.dim`, so
 /// values are compared by their bounds.
-static bool coversAxis(NormOpInterface op, int64_t axis, OpFoldResult size) {
+static bool coversAxis(RowOpInterface op, int64_t axis, OpFoldResult size) {
   int64_t extent = op.getInput().getType().getDimSize(axis);
   if (std::optional<int64_t> constant = getConstantIntValue(size))
     return !ShapedType::isDynamic(extent) && *constant == extent;
@@ -76,43 +82,63 @@ static bool coversAxis(NormOpInterface op, int64_t axis, OpFoldResult size) {
   return succeeded(equal) && *equal;
 }
 
-static std::string isCut(int64_t axis) {
-  return ("expected a tile that covers reduced axis " + Twine(axis) +
+static std::string isCut(RowOpInterface op, int64_t axis) {
+  bool isReduced = llvm::is_contained(op.getReducedAxes(), axis);
+  return ("expected a tile that covers " +
+          Twine(isReduced ? "reduced axis " : "axis ") + Twine(axis) +
+          (isReduced ? "" : ", which a result sums over,") +
           " wholly, got a part of it")
       .str();
 }
 
-std::string norm::whyTileIsRefused(NormOpInterface op,
+/// Axes that a tile of operands or results must cover wholly: along the
+/// grouped axis their elements cannot be told to be whole groups.
+static SmallVector<int64_t> tiedTensorAxes(RowOpInterface op) {
+  SmallVector<int64_t> tied = op.getTiedAxes();
+  if (std::optional<int64_t> grouped = op.getGroupedAxis())
+    tied.push_back(*grouped);
+  return tied;
+}
+
+std::string norm::whyTileIsRefused(RowOpInterface op,
                                    ArrayRef<OpFoldResult> sizes) {
-  for (int64_t axis : op.getReducedAxes())
+  for (int64_t axis : op.getTiedAxes())
     if (!coversAxis(op, axis, sizes[axis]))
-      return isCut(axis);
+      return isCut(op, axis);
+  if (std::optional<int64_t> grouped = op.getGroupedAxis())
+    if (!getConstantIntValue(sizes[*grouped]))
+      return ("expected a tile of a static number of groups along axis " +
+              Twine(*grouped) + ", got a dynamic one")
+          .str();
   return {};
 }
 
-std::string norm::whyResultTileIsRefused(NormOpInterface op,
+std::string norm::whyResultTileIsRefused(RowOpInterface op,
                                          unsigned resultNumber,
                                          ArrayRef<OpFoldResult> sizes) {
-  SmallVector<int64_t> reduced = op.getReducedAxes();
+  SmallVector<int64_t> tied = op.isStatisticResult(resultNumber)
+                                  ? op.getTiedAxes()
+                                  : tiedTensorAxes(op);
   for (auto [dim, axis] : llvm::enumerate(op.getResultAxes(resultNumber)))
-    if (llvm::is_contained(reduced, axis) && !coversAxis(op, axis, sizes[dim]))
-      return isCut(axis);
+    if (llvm::is_contained(tied, axis) && !coversAxis(op, axis, sizes[dim]))
+      return isCut(op, axis);
   return {};
 }
 
 std::string
-norm::whyOperandTilesAreRefused(NormOpInterface op,
+norm::whyOperandTilesAreRefused(RowOpInterface op,
                                 ArrayRef<unsigned> operandNumbers,
                                 ArrayRef<SmallVector<OpFoldResult>> offsets,
                                 ArrayRef<SmallVector<OpFoldResult>> sizes) {
-  SmallVector<int64_t> reduced = op.getReducedAxes();
   SmallVector<std::optional<std::pair<OpFoldResult, OpFoldResult>>> asked(
       op.getRank());
   for (auto [i, operand] : llvm::enumerate(operandNumbers)) {
+    SmallVector<int64_t> tied =
+        op.isStatisticOperand(operand) ? op.getTiedAxes() : tiedTensorAxes(op);
     for (auto [dim, axis] : llvm::enumerate(op.getOperandAxes(operand))) {
       OpFoldResult offset = offsets[i][dim], size = sizes[i][dim];
-      if (llvm::is_contained(reduced, axis) && !coversAxis(op, axis, size))
-        return isCut(axis);
+      if (llvm::is_contained(tied, axis) && !coversAxis(op, axis, size))
+        return isCut(op, axis);
       if (asked[axis] &&
           (!isEqualConstantIntOrValue(asked[axis]->first, offset) ||
            !isEqualConstantIntOrValue(asked[axis]->second, size)))
@@ -125,13 +151,37 @@ norm::whyOperandTilesAreRefused(NormOpInterface op,
   return {};
 }
 
-/// Entries of `all` at `axes`.
-static SmallVector<OpFoldResult> pick(ArrayRef<OpFoldResult> all,
-                                      ArrayRef<int64_t> axes) {
-  return llvm::map_to_vector(axes, [&](int64_t axis) { return all[axis]; });
+/// The slice of a tensor indexed by `axes` that belongs to a tile. Along the
+/// grouped axis the tile counts groups, and so does a statistic; any other
+/// tensor has a group's elements there.
+static void pickSlice(RowOpInterface op, OpBuilder &builder,
+                      ArrayRef<int64_t> axes, bool isStatistic,
+                      ArrayRef<OpFoldResult> offsets,
+                      ArrayRef<OpFoldResult> sizes,
+                      SmallVectorImpl<OpFoldResult> &sliceOffsets,
+                      SmallVectorImpl<OpFoldResult> &sliceSizes) {
+  for (int64_t axis : axes) {
+    OpFoldResult offset = offsets[axis], size = sizes[axis];
+    if (axis == op.getGroupedAxis() && !isStatistic) {
+      Location loc = op.getLoc();
+      AffineExpr count = builder.getAffineDimExpr(0),
+                 channels = builder.getAffineSymbolExpr(0);
+      AffineMap elements =
+          AffineMap::get(1, 1, count * channels.floorDiv(op.getNumGroups()),
+                         builder.getContext());
+      OpFoldResult extent =
+          tensor::getMixedSize(builder, loc, op.getInput(), axis);
+      offset = affine::makeComposedFoldedAffineApply(builder, loc, elements,
+                                                     {offset, extent});
+      size = affine::makeComposedFoldedAffineApply(builder, loc, elements,
+                                                   {size, extent});
+    }
+    sliceOffsets.push_back(offset);
+    sliceSizes.push_back(size);
+  }
 }
 
-FailureOr<TilingResult> norm::tileNorm(NormOpInterface op, OpBuilder &builder,
+FailureOr<TilingResult> norm::tileNorm(RowOpInterface op, OpBuilder &builder,
                                        ArrayRef<OpFoldResult> offsets,
                                        ArrayRef<OpFoldResult> sizes) {
   std::string reason = whyTileIsRefused(op, sizes);
@@ -145,42 +195,58 @@ FailureOr<TilingResult> norm::tileNorm(NormOpInterface op, OpBuilder &builder,
   SmallVector<Value> operands;
   OpFoldResult one = builder.getIndexAttr(1);
   for (OpOperand &operand : op->getOpOperands()) {
-    SmallVector<int64_t> axes = op.getOperandAxes(operand.getOperandNumber());
+    if (!isa<RankedTensorType>(operand.get().getType())) {
+      operands.push_back(operand.get());
+      continue;
+    }
+    unsigned number = operand.getOperandNumber();
+    SmallVector<OpFoldResult> sliceOffsets, sliceSizes;
+    pickSlice(op, builder, op.getOperandAxes(number),
+              op.isStatisticOperand(number), offsets, sizes, sliceOffsets,
+              sliceSizes);
     auto slice = tensor::ExtractSliceOp::create(
-        builder, loc, operand.get(), pick(offsets, axes), pick(sizes, axes),
-        SmallVector<OpFoldResult>(axes.size(), one));
+        builder, loc, operand.get(), sliceOffsets, sliceSizes,
+        SmallVector<OpFoldResult>(sliceSizes.size(), one));
     operands.push_back(slice);
     result.generatedSlices.push_back(slice);
   }
 
   SmallVector<Type> types;
   for (OpResult opResult : op->getResults()) {
+    SmallVector<OpFoldResult> ignored, resultSizes;
+    if (failed(normResultTilePosition(op, builder, opResult.getResultNumber(),
+                                      offsets, sizes, ignored, resultSizes)))
+      return failure();
     SmallVector<int64_t> shape;
     SmallVector<Value> dynamic;
-    dispatchIndexOpFoldResults(
-        pick(sizes, op.getResultAxes(opResult.getResultNumber())), dynamic,
-        shape);
+    dispatchIndexOpFoldResults(resultSizes, dynamic, shape);
     types.push_back(cast<RankedTensorType>(opResult.getType()).clone(shape));
   }
 
   Operation *tiled = mlir::clone(builder, op, types, operands);
+  if (std::optional<int64_t> grouped = op.getGroupedAxis())
+    cast<RowOpInterface>(tiled).setNumGroups(
+        *getConstantIntValue(sizes[*grouped]));
   result.tiledOps.push_back(tiled);
   result.tiledValues.assign(tiled->result_begin(), tiled->result_end());
   return result;
 }
 
 LogicalResult norm::normResultTilePosition(
-    NormOpInterface op, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
-    ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,
+    RowOpInterface op, OpBuilder &builder, unsigned resultNumber,
+    ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+    SmallVector<OpFoldResult> &resultOffsets,
     SmallVector<OpFoldResult> &resultSizes) {
-  SmallVector<int64_t> axes = op.getResultAxes(resultNumber);
-  resultOffsets = pick(offsets, axes);
-  resultSizes = pick(sizes, axes);
+  resultOffsets.clear();
+  resultSizes.clear();
+  pickSlice(op, builder, op.getResultAxes(resultNumber),
+            op.isStatisticResult(resultNumber), offsets, sizes, resultOffsets,
+            resultSizes);
   return success();
 }
 
 /// A tile of the whole iteration space, to be narrowed axis by axis.
-static void wholeDomain(NormOpInterface op, OpBuilder &builder,
+static void wholeDomain(RowOpInterface op, OpBuilder &builder,
                         SmallVectorImpl<OpFoldResult> &offsets,
                         SmallVectorImpl<OpFoldResult> &sizes) {
   for (Range range : normIterationDomain(op, builder)) {
@@ -190,14 +256,18 @@ static void wholeDomain(NormOpInterface op, OpBuilder &builder,
 }
 
 LogicalResult norm::normDomainTileFromResultTile(
-    NormOpInterface op, OpBuilder &builder, unsigned resultNumber,
+    RowOpInterface op, OpBuilder &builder, unsigned resultNumber,
     ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
     SmallVectorImpl<OpFoldResult> &domainOffsets,
     SmallVectorImpl<OpFoldResult> &domainSizes) {
   if (!whyResultTileIsRefused(op, resultNumber, sizes).empty())
     return failure();
   wholeDomain(op, builder, domainOffsets, domainSizes);
+  bool isStatistic = op.isStatisticResult(resultNumber);
   for (auto [dim, axis] : llvm::enumerate(op.getResultAxes(resultNumber))) {
+    // All of the grouped axis, which is all of its groups.
+    if (axis == op.getGroupedAxis() && !isStatistic)
+      continue;
     domainOffsets[axis] = offsets[dim];
     domainSizes[axis] = sizes[dim];
   }
@@ -205,7 +275,7 @@ LogicalResult norm::normDomainTileFromResultTile(
 }
 
 LogicalResult norm::normDomainTileFromOperandTiles(
-    NormOpInterface op, OpBuilder &builder, ArrayRef<unsigned> operandNumbers,
+    RowOpInterface op, OpBuilder &builder, ArrayRef<unsigned> operandNumbers,
     ArrayRef<SmallVector<OpFoldResult>> offsets,
     ArrayRef<SmallVector<OpFoldResult>> sizes,
     SmallVectorImpl<OpFoldResult> &domainOffsets,
@@ -214,7 +284,10 @@ LogicalResult norm::normDomainTileFromOperandTiles(
     return failure();
   wholeDomain(op, builder, domainOffsets, domainSizes);
   for (auto [i, operand] : llvm::enumerate(operandNumbers)) {
+    bool isStatistic = op.isStatisticOperand(operand);
     for (auto [dim, axis] : llvm::enumerate(op.getOperandAxes(operand))) {
+      if (axis == op.getGroupedAxis() && !isStatistic)
+        continue;
       domainOffsets[axis] = offsets[i][dim];
       domainSizes[axis] = sizes[i][dim];
     }
@@ -223,7 +296,7 @@ LogicalResult norm::normDomainTileFromOperandTiles(
 }
 
 FailureOr<TilingResult> norm::generateNormResultTile(
-    NormOpInterface op, OpBuilder &builder, unsigned resultNumber,
+    RowOpInterface op, OpBuilder &builder, unsigned resultNumber,
     ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
   SmallVector<OpFoldResult> domainOffsets, domainSizes;
   if (failed(normDomainTileFromResultTile(op, builder, resultNumber, offsets,

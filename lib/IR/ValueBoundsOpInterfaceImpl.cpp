@@ -20,18 +20,27 @@ struct NormValueBounds
                                                    OpTy> {
   void populateBoundsForShapedValueDim(Operation *op, Value value, int64_t dim,
                                        ValueBoundsConstraintSet &bounds) const {
-    auto normOp = cast<NormOpInterface>(op);
+    auto rowOp = cast<RowOpInterface>(op);
     unsigned number = cast<OpResult>(value).getResultNumber();
-    int64_t axis = normOp.getResultAxes(number)[dim];
-    bounds.bound(value)[dim] == bounds.getExpr(normOp.getInput(), axis);
+    int64_t axis = rowOp.getResultAxes(number)[dim];
+    if (axis == rowOp.getGroupedAxis() && rowOp.isStatisticResult(number))
+      bounds.bound(value)[dim] == rowOp.getNumGroups();
+    else
+      bounds.bound(value)[dim] == bounds.getExpr(rowOp.getInput(), axis);
   }
 };
+
+template <typename... OpTys> void attachToAll(MLIRContext &context) {
+  (OpTys::template attachInterface<NormValueBounds<OpTys>>(context), ...);
+}
 } // namespace
 
 void norm::registerValueBoundsOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, NormDialect *) {
-    LayerNormOp::attachInterface<NormValueBounds<LayerNormOp>>(*context);
-    RMSNormOp::attachInterface<NormValueBounds<RMSNormOp>>(*context);
+    attachToAll<
+#define GET_OP_LIST
+#include "Norm/IR/NormOps.cpp.inc"
+        >(*context);
   });
 }

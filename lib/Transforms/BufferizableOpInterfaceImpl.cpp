@@ -49,12 +49,19 @@ struct RefusingModel
                                 "norm-lower-to-linalg first";
   }
 };
+
+template <typename... OpTys>
+void attachToAll(MLIRContext &context) {
+  (OpTys::template attachInterface<RefusingModel<OpTys>>(context), ...);
+}
 } // namespace
 
 void norm::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, NormDialect *) {
-    LayerNormOp::attachInterface<RefusingModel<LayerNormOp>>(*context);
-    RMSNormOp::attachInterface<RefusingModel<RMSNormOp>>(*context);
+    attachToAll<
+#define GET_OP_LIST
+#include "Norm/IR/NormOps.cpp.inc"
+        >(*context);
   });
 }

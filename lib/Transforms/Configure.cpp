@@ -8,6 +8,7 @@
 #include "Norm/Transforms/Passes.h"
 
 #include "Norm/IR/NormOps.h"
+#include "TilePlan.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -42,13 +43,13 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
           << int64_t(serialBytes);
       return signalPassFailure();
     }
-    getOperation()->walk([&](NormOpInterface op) {
+    getOperation()->walk([&](RowOpInterface op) {
       if (!op->hasAttr(kStrategyAttrName))
         configure(op);
     });
   }
 
-  void configure(NormOpInterface op) {
+  void configure(RowOpInterface op) {
     RankedTensorType type = op.getInput().getType();
     // Nothing to tile; norm-lower-to-linalg takes the op whole.
     if (llvm::is_contained(type.getShape(), 0)) {
@@ -58,13 +59,13 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
           << remark::reason("no strategy: x has an extent of 0");
       return;
     }
-    bool isColumnReduced =
-        llvm::is_contained(op.getReducedAxes(), type.getRank() - 1);
-    int64_t chosenColumns = columns ? int64_t(columns) : chooseColumns(op);
-    int64_t chosenRows = rows ? int64_t(rows) : chooseRows(op, isColumnReduced);
+    TilePlan plan = TilePlan::get(op);
+    int64_t chosenColumns =
+        columns ? int64_t(columns) : chooseColumns(op, plan);
+    int64_t chosenRows = rows ? int64_t(rows) : chooseRows(op, plan);
     std::optional<int64_t> bytes = countBytes(op);
-    bool isParallel =
-        (!bytes || *bytes > serialBytes) && hasSeveralTiles(op, chosenRows);
+    bool isParallel = (!bytes || *bytes > serialBytes) &&
+                      hasSeveralTiles(op, plan, chosenRows);
     op->setAttr(kStrategyAttrName,
                 CpuStrategyAttr::get(op.getContext(), chosenRows, chosenColumns,
                                      isParallel));
@@ -73,9 +74,9 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                                       .function(functionName(op)))
         << remark::reason(
                "rows {0}, columns {1}: {2}; {3}", chosenRows, chosenColumns,
-               isColumnReduced
-                   ? "the innermost axis is reduced"
-                   : "the innermost axis is kept, one lane an element",
+               plan.hasLanes ? "the innermost axis is kept, one lane an element"
+               : op.getTiedAxes().empty() ? "nothing is reduced"
+                                          : "the innermost axis is reduced",
                isParallel ? std::string("on all threads")
                : bytes    ? llvm::formatv("on one thread: {0} bytes read and "
                                           "written",
@@ -90,29 +91,33 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
   }
 
   /// C from the reduced extents and the compute type alone: it decides bits.
-  static int64_t chooseColumns(NormOpInterface op) {
+  static int64_t chooseColumns(RowOpInterface op, const TilePlan &plan) {
     int64_t bits =
         std::max<int64_t>(op.getComputeTypeOrDefault().getWidth(), 32);
     int64_t full = kVectorBytes * 8 / bits;
     RankedTensorType type = op.getInput().getType();
     int64_t last = type.getRank() - 1;
-    if (!llvm::is_contained(op.getReducedAxes(), last) ||
-        type.isDynamicDim(last))
+    if (plan.hasLanes || type.isDynamicDim(last))
       return full;
-    int64_t extent = std::max<int64_t>(type.getDimSize(last), 1);
-    return std::min<int64_t>(full, llvm::PowerOf2Ceil(extent));
+    int64_t extent = type.getDimSize(last);
+    if (op.getGroupedAxis() == last)
+      extent /= op.getNumGroups();
+    return std::min<int64_t>(full,
+                             llvm::PowerOf2Ceil(std::max<int64_t>(extent, 1)));
   }
 
   /// R: several rows share the loads of scale and shift and overlap their
-  /// reductions, when a static number of rows is a multiple.
-  static int64_t chooseRows(NormOpInterface op, bool isColumnReduced) {
-    SmallVector<int64_t> kept = op.getKeptAxes();
-    if (!isColumnReduced || kept.empty())
+  /// reductions, when a static number of rows is a multiple. Rows lie side by
+  /// side in memory only where the axes that a tile covers come last.
+  static int64_t chooseRows(RowOpInterface op, const TilePlan &plan) {
+    if (!plan.rowAxis || op.getGroupedAxis())
       return 1;
-    RankedTensorType type = op.getInput().getType();
-    if (type.isDynamicDim(kept.back()))
+    for (int64_t axis : op.getTiedAxes())
+      if (axis < *plan.rowAxis)
+        return 1;
+    int64_t extent = op.getInput().getType().getDimSize(*plan.rowAxis);
+    if (ShapedType::isDynamic(extent))
       return 1;
-    int64_t extent = type.getDimSize(kept.back());
     for (int64_t candidate : {4, 2})
       if (extent > 0 && extent % candidate == 0)
         return candidate;
@@ -121,10 +126,12 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
 
   /// Bytes of all operands and results, as many as fit into the result; nullopt
   /// when an extent is dynamic.
-  static std::optional<int64_t> countBytes(NormOpInterface op) {
+  static std::optional<int64_t> countBytes(RowOpInterface op) {
     uint64_t bytes = 0;
     auto add = [&](Type type) {
-      auto shaped = cast<ShapedType>(type);
+      auto shaped = dyn_cast<ShapedType>(type);
+      if (!shaped)
+        return true;
       if (!shaped.hasStaticShape())
         return false;
       uint64_t size = shaped.getElementTypeBitWidth() / 8;
@@ -139,10 +146,17 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     return std::min<uint64_t>(bytes, std::numeric_limits<int64_t>::max());
   }
 
-  static bool hasSeveralTiles(NormOpInterface op, int64_t rows) {
-    std::optional<int64_t> tiles =
-        staticExtent(op.getInput().getType(), op.getKeptAxes());
-    return !tiles || *tiles > rows;
+  static bool hasSeveralTiles(RowOpInterface op, const TilePlan &plan,
+                              int64_t rows) {
+    int64_t groups = 1;
+    SmallVector<int64_t> axes;
+    for (int64_t axis : plan.loopAxes)
+      if (axis == op.getGroupedAxis())
+        groups = op.getNumGroups();
+      else
+        axes.push_back(axis);
+    std::optional<int64_t> tiles = staticExtent(op.getInput().getType(), axes);
+    return !tiles || groups > 1 || *tiles > rows;
   }
 };
 } // namespace

@@ -176,8 +176,6 @@ static void eraseIfDead(RewriterBase &rewriter, Value value) {
 }
 
 LogicalResult FuseResidual::fuse(NormOpInterface op) {
-  if (!isa<LayerNormOp, RMSNormOp>(op))
-    return failure();
   Value sum = op.getInput();
   std::optional<Addition> addition = matchAddition(sum);
   if (!addition)
@@ -216,23 +214,16 @@ LogicalResult FuseResidual::fuse(NormOpInterface op) {
   IRRewriter rewriter(op->getContext());
   rewriter.setInsertionPoint(*position);
   Location loc = rewriter.getFusedLoc({sum.getLoc(), op->getLoc()});
-  auto attributes = llvm::to_vector(op->getDiscardableAttrs());
-  Operation *fused =
-      isa<LayerNormOp>(op)
-          ? LayerNormOp::create(rewriter, loc, contract, attributes)
-                .getOperation()
-          : RMSNormOp::create(rewriter, loc, contract, attributes)
-                .getOperation();
+  Operation *fused = op.rebuild(rewriter, loc, contract);
+  if (!fused)
+    return refuse(op, "rebuild", "the op cannot be rebuilt");
   auto fusedOp = cast<NormOpInterface>(fused);
-  auto replace = [&](TypedValue<RankedTensorType> from,
-                     TypedValue<RankedTensorType> to) {
-    if (from)
-      rewriter.replaceAllUsesWith(from, to);
-  };
-  replace(op.getNormalized(), fusedOp.getNormalized());
-  replace(op.getMeanOrNull(), fusedOp.getMeanOrNull());
-  replace(op.getVarianceOrNull(), fusedOp.getVarianceOrNull());
-  replace(op.getRstdOrNull(), fusedOp.getRstdOrNull());
+  // All results but the sum, which the op did not have, in the same order.
+  SmallVector<Value> results;
+  for (OpResult result : fused->getResults())
+    if (result != fusedOp.getSumOrNull())
+      results.push_back(result);
+  rewriter.replaceAllUsesWith(op->getResults(), results);
   rewriter.eraseOp(op);
   if (isUsed)
     rewriter.replaceAllUsesWith(sum, fusedOp.getSumOrNull());

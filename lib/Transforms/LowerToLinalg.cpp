@@ -24,8 +24,12 @@ using namespace mlir::norm;
 
 /// Constraint V4's warning, given where the op ends rather than by its
 /// verifier, which runs after every pass.
-static void warnIfEpsilonVanishes(NormOpInterface op) {
-  EpsilonAttr epsilon = op.getEpsilon();
+static void warnIfEpsilonVanishes(RowOpInterface op) {
+  auto epsilon = op->getAttrOfType<EpsilonAttr>("epsilon");
+  if (auto norm = dyn_cast<NormOpInterface>(op.getOperation()))
+    epsilon = norm.getEpsilon();
+  if (!epsilon)
+    return;
   FloatType computeType = op.getComputeTypeOrDefault();
   APFloat value = epsilon.getValue();
   if (value.isZero())
@@ -40,13 +44,26 @@ static void warnIfEpsilonVanishes(NormOpInterface op) {
         << (value.isZero() ? "0" : "subnormal") << " in it (V4)";
 }
 
+/// An op of another dialect need not implement AggregatedOpInterface.
+static FailureOr<SmallVector<Value>> decompose(RowOpInterface op,
+                                               PatternRewriter &rewriter) {
+  if (auto aggregated =
+          dyn_cast<linalg::AggregatedOpInterface>(op.getOperation()))
+    return aggregated.decomposeOperation(rewriter);
+  if (auto norm = dyn_cast<NormOpInterface>(op.getOperation()))
+    return decomposeNorm(norm, rewriter);
+  if (auto norm = dyn_cast<NormBackwardOpInterface>(op.getOperation()))
+    return decomposeNormBackward(norm, rewriter);
+  return failure();
+}
+
 namespace {
-struct DecomposePattern : public OpInterfaceRewritePattern<NormOpInterface> {
+struct DecomposePattern : public OpInterfaceRewritePattern<RowOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
-  LogicalResult matchAndRewrite(NormOpInterface op,
+  LogicalResult matchAndRewrite(RowOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    FailureOr<SmallVector<Value>> values = decomposeNorm(op, rewriter);
+    FailureOr<SmallVector<Value>> values = decompose(op, rewriter);
     if (failed(values))
       return rewriter.notifyMatchFailure(op, "op does not decompose");
     warnIfEpsilonVanishes(op);

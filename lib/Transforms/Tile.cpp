@@ -8,6 +8,7 @@
 #include "Norm/Transforms/Passes.h"
 
 #include "Norm/IR/NormOps.h"
+#include "TilePlan.h"
 #include "TileProgram.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,7 +30,7 @@ namespace {
 /// Wraps one norm op in the loop over its tiles.
 class Tiler {
 public:
-  Tiler(NormOpInterface op, CpuStrategyAttr strategy, RewriterBase &rewriter)
+  Tiler(RowOpInterface op, CpuStrategyAttr strategy, RewriterBase &rewriter)
       : op(op), strategy(strategy), rewriter(rewriter), loc(op.getLoc()) {}
 
   FailureOr<scf::ForallOp> run();
@@ -39,58 +40,51 @@ private:
   scf::ForallOp createLoop();
   LogicalResult fillBody(scf::ForallOp loop);
 
-  NormOpInterface op;
+  RowOpInterface op;
   CpuStrategyAttr strategy;
   RewriterBase &rewriter;
   Location loc;
-  /// Axes that the loop runs over, and the step along each.
-  SmallVector<int64_t> loopAxes, steps;
+  TilePlan plan = TilePlan::get(op);
+  /// The step along each axis of the loop.
+  SmallVector<int64_t> steps;
   SmallVector<Range> domain;
 };
 } // namespace
 
 scf::ForallOp Tiler::createLoop() {
   domain = normIterationDomain(op, rewriter);
-  SmallVector<int64_t> kept = op.getKeptAxes();
-  int64_t last = op.getRank() - 1;
-  bool isColumnReduced = !llvm::is_contained(kept, last);
-  for (int64_t axis : kept) {
-    loopAxes.push_back(axis);
+  for (int64_t axis : plan.loopAxes) {
     std::optional<int64_t> extent = getConstantIntValue(domain[axis].size);
     int64_t step = 1;
-    if (axis == kept.back())
-      step = isColumnReduced ? strategy.getRows() : strategy.getColumns();
+    if (axis == plan.rowAxis)
+      step = strategy.getRows();
+    else if (plan.hasLanes && axis == op.getRank() - 1)
+      step = strategy.getColumns();
     // A short axis of lanes is one static tile.
-    if (!isColumnReduced && extent && *extent > 0)
+    if (plan.hasLanes && extent && *extent > 0)
       step = std::min(step, *extent);
     steps.push_back(step);
   }
 
   SmallVector<OpFoldResult> lower, upper, step;
-  for (auto [axis, stride] : llvm::zip_equal(loopAxes, steps)) {
+  for (auto [axis, stride] : llvm::zip_equal(plan.loopAxes, steps)) {
     lower.push_back(rewriter.getIndexAttr(0));
     upper.push_back(domain[axis].size);
     step.push_back(rewriter.getIndexAttr(stride));
   }
-  // No kept axis: one tile, the whole of x.
-  if (loopAxes.empty()) {
+  // No such axis: one tile, the whole of x.
+  if (plan.loopAxes.empty()) {
     lower.push_back(rewriter.getIndexAttr(0));
     upper.push_back(rewriter.getIndexAttr(1));
     step.push_back(rewriter.getIndexAttr(1));
   }
 
+  ReifiedRankedShapedTypeDims extents;
+  (void)reifyNormResultShapes(op, rewriter, extents);
   SmallVector<Value> destinations;
-  for (OpResult result : op->getResults()) {
-    auto type = cast<RankedTensorType>(result.getType());
-    SmallVector<OpFoldResult> extents;
-    for (auto [dim, axis] :
-         llvm::enumerate(op.getResultAxes(result.getResultNumber())))
-      extents.push_back(type.isDynamicDim(dim)
-                            ? domain[axis].size
-                            : rewriter.getIndexAttr(type.getDimSize(dim)));
-    destinations.push_back(
-        tensor::EmptyOp::create(rewriter, loc, extents, type.getElementType()));
-  }
+  for (auto [type, shape] : llvm::zip_equal(op->getResultTypes(), extents))
+    destinations.push_back(tensor::EmptyOp::create(
+        rewriter, loc, shape, cast<RankedTensorType>(type).getElementType()));
   return scf::ForallOp::create(rewriter, loc, lower, upper, step, destinations,
                                /*mapping=*/std::nullopt);
 }
@@ -104,7 +98,7 @@ LogicalResult Tiler::fillBody(scf::ForallOp loop) {
     sizes.push_back(range.size);
   }
   for (auto [axis, step, iv] :
-       llvm::zip(loopAxes, steps, loop.getInductionVars())) {
+       llvm::zip(plan.loopAxes, steps, loop.getInductionVars())) {
     offsets[axis] = iv;
     std::optional<int64_t> extent = getConstantIntValue(domain[axis].size);
     if (step == 1 || (extent && *extent % step == 0)) {
@@ -120,9 +114,7 @@ LogicalResult Tiler::fillBody(scf::ForallOp loop) {
         rewriter, loc, map, {OpFoldResult(iv), domain[axis].size});
   }
 
-  auto tileable = cast<TilingInterface>(op.getOperation());
-  FailureOr<TilingResult> tile =
-      tileable.getTiledImplementation(rewriter, offsets, sizes);
+  FailureOr<TilingResult> tile = tileNorm(op, rewriter, offsets, sizes);
   if (failed(tile))
     return failure();
   for (Operation *tiled : tile->tiledOps)
@@ -131,8 +123,8 @@ LogicalResult Tiler::fillBody(scf::ForallOp loop) {
   SmallVector<std::pair<SmallVector<OpFoldResult>, SmallVector<OpFoldResult>>>
       positions(op->getNumResults());
   for (auto [number, position] : llvm::enumerate(positions))
-    if (failed(tileable.getResultTilePosition(rewriter, number, offsets, sizes,
-                                              position.first, position.second)))
+    if (failed(normResultTilePosition(op, rewriter, number, offsets, sizes,
+                                      position.first, position.second)))
       return failure();
   rewriter.setInsertionPointToEnd(loop.getTerminator().getBody());
   for (auto [value, position, destination] :
@@ -146,17 +138,14 @@ LogicalResult Tiler::fillBody(scf::ForallOp loop) {
 
 /// Rows of a vector are a static number: R divides the rows' extent.
 LogicalResult Tiler::verifyRows() {
-  SmallVector<int64_t> kept = op.getKeptAxes();
-  if (kept.empty() || kept.back() == op.getRank() - 1 ||
-      strategy.getRows() == 1)
+  if (!plan.rowAxis || strategy.getRows() == 1)
     return success();
-  RankedTensorType type = op.getInput().getType();
-  int64_t extent = type.getDimSize(kept.back());
+  int64_t extent = op.getInput().getType().getDimSize(*plan.rowAxis);
   if (!ShapedType::isDynamic(extent) && extent % strategy.getRows() == 0)
     return success();
   return op->emitOpError("expected the rows of '")
          << kStrategyAttrName << "' to divide the extent of axis "
-         << kept.back() << ", "
+         << *plan.rowAxis << ", "
          << (ShapedType::isDynamic(extent) ? "a dynamic one"
                                            : Twine(extent).str())
          << ", got " << strategy.getRows();
@@ -166,6 +155,7 @@ FailureOr<scf::ForallOp> Tiler::run() {
   if (failed(verifyRows()))
     return failure();
   rewriter.setInsertionPoint(op);
+  assertWholeGroups(op, rewriter);
   scf::ForallOp loop = createLoop();
   if (failed(fillBody(loop))) {
     rewriter.eraseOp(loop);
@@ -324,13 +314,13 @@ static void dropUnusedResults(RewriterBase &rewriter, scf::ForallOp loop) {
 namespace {
 struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
   void runOnOperation() override {
-    SmallVector<NormOpInterface> roots;
-    getOperation()->walk([&](NormOpInterface op) {
+    SmallVector<RowOpInterface> roots;
+    getOperation()->walk([&](RowOpInterface op) {
       if (op->hasAttr(kStrategyAttrName))
         roots.push_back(op);
     });
     IRRewriter rewriter(&getContext());
-    for (NormOpInterface op : roots) {
+    for (RowOpInterface op : roots) {
       auto strategy = op->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
       if (!strategy) {
         op.emitError("expected 'norm.strategy' to be a #norm.cpu attribute");

@@ -10,7 +10,78 @@
 
 include "mlir/IR/OpBase.td"
 
-def Norm_NormOpInterface : OpInterface<"NormOpInterface"> {
+def Norm_RowOpInterface : OpInterface<"RowOpInterface"> {
+  let cppNamespace = "::mlir::norm";
+  let description = [{
+    What tiling and configuration ask of an op over one tensor x ("the input"):
+    which of its axes belong together, and which axes of x index each operand
+    and result. Every op of this dialect implements it, and so does an op of
+    another dialect that wants `norm-configure`, `norm-tile` and the methods of
+    TilingInterface.
+
+    Axes are axes of x, non-negative and ascending. The iteration space has one
+    loop per axis of x. Along the grouped axis, if there is one, a step of the
+    loop is a group of elements of x; statistics have one element a group.
+  }];
+  let methods = [
+    InterfaceMethod<"The tensor x whose axes are the op's axes.",
+      "::mlir::TypedValue<::mlir::RankedTensorType>", "getInput">,
+    InterfaceMethod<"Axes that the statistics reduce, the grouped axis among "
+                    "them: non-negative, ascending.",
+      "::llvm::SmallVector<int64_t>", "getReducedAxes">,
+    InterfaceMethod<"The type of every step of the arithmetic.",
+      "::mlir::FloatType", "getComputeTypeOrDefault">,
+    InterfaceMethod<"Axes of x that the dimensions of this operand index, in "
+                    "its own order; empty for a scalar.",
+      "::llvm::SmallVector<int64_t>", "getOperandAxes", (ins "unsigned":$operand)>,
+    InterfaceMethod<"Axes of x that the dimensions of this result index.",
+      "::llvm::SmallVector<int64_t>", "getResultAxes", (ins "unsigned":$result)>,
+    InterfaceMethod<"Axes that a tile must cover wholly. The default: all along "
+                    "which a result does not extend, and the reduced axes but "
+                    "the grouped one.",
+      "::llvm::SmallVector<int64_t>", "getTiedAxes", (ins), "",
+      [{ return ::mlir::norm::defaultTiedAxes($_op); }]>,
+    InterfaceMethod<"The axis that is split into groups; nullopt if none is.",
+      "::std::optional<int64_t>", "getGroupedAxis", (ins), "",
+      [{ return ::std::nullopt; }]>,
+    InterfaceMethod<"The number of groups along the grouped axis.",
+      "int64_t", "getNumGroups", (ins), "", [{ return 1; }]>,
+    InterfaceMethod<"Makes this op, a tile, one of so many groups.",
+      "void", "setNumGroups", (ins "int64_t":$groups), "",
+      [{ (void)groups; }]>,
+    InterfaceMethod<"Whether an operand is a statistic: one element a group "
+                    "along the grouped axis.",
+      "bool", "isStatisticOperand", (ins "unsigned":$operand), "",
+      [{ return false; }]>,
+    InterfaceMethod<"The same for a result.",
+      "bool", "isStatisticResult", (ins "unsigned":$result), "",
+      [{ return false; }]>,
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Rank of x.
+    int64_t getRank() { return $_op.getInput().getType().getRank(); }
+
+    /// Axes of x that are not reduced, ascending.
+    ::llvm::SmallVector<int64_t> getKeptAxes() {
+      return ::mlir::norm::complementAxes(
+          $_op.getReducedAxes(), $_op.getInput().getType().getRank());
+    }
+
+    /// Axes that index a statistic: the kept ones and the grouped one.
+    ::llvm::SmallVector<int64_t> getStatisticAxes() {
+      return ::mlir::norm::statisticAxes($_op);
+    }
+
+    /// Product of the reduced extents (of one group of the grouped axis), or
+    /// nullopt when one is dynamic and none is 0.
+    ::std::optional<int64_t> getStaticReducedCount() {
+      return ::mlir::norm::staticReducedCount($_op);
+    }
+  }];
+}
+
+def Norm_NormOpInterface : OpInterface<"NormOpInterface",
+                                       [Norm_RowOpInterface]> {
   let cppNamespace = "::mlir::norm";
   let description = [{
     The facts that decide what a normalization computes. Every pass of this
@@ -18,14 +89,10 @@ def Norm_NormOpInterface : OpInterface<"NormOpInterface"> {
     implements it (or an external model attached to one) is raised to, fused,
     configured, tiled and lowered like the ops of this dialect.
 
-    Axes are axes of the input x, non-negative and ascending. Every ranked
-    tensor operand and result is indexed by a list of axes of x, in its own
-    dimension order: x, residual, y and sum by all axes, scale and shift by the
+    x, residual, y and sum are indexed by all axes of x, scale and shift by the
     affine axes, statistics by the kept axes.
   }];
   let methods = [
-    InterfaceMethod<"The normalized input x, before the residual is added.",
-      "::mlir::TypedValue<::mlir::RankedTensorType>", "getInput">,
     InterfaceMethod<"What is added to x first, of x's shape; null if absent.",
       "::mlir::TypedValue<::mlir::RankedTensorType>", "getResidualOrNull">,
     InterfaceMethod<"The gain, indexed by the affine axes; null if absent.",
@@ -42,16 +109,12 @@ def Norm_NormOpInterface : OpInterface<"NormOpInterface"> {
       "::mlir::TypedValue<::mlir::RankedTensorType>", "getRstdOrNull">,
     InterfaceMethod<"x + residual as a result; null if absent.",
       "::mlir::TypedValue<::mlir::RankedTensorType>", "getSumOrNull">,
-    InterfaceMethod<"Axes the statistics reduce: non-negative, ascending.",
-      "::llvm::SmallVector<int64_t>", "getReducedAxes">,
     InterfaceMethod<"Axes of x that scale and shift index, ascending.",
       "::llvm::SmallVector<int64_t>", "getAffineAxesOrDefault">,
     InterfaceMethod<"Epsilon and its place.", "::mlir::norm::EpsilonAttr",
       "getEpsilon">,
     InterfaceMethod<"What the factor is computed from.",
       "::mlir::norm::Statistic", "getStatistic">,
-    InterfaceMethod<"The type of every step after the sum.",
-      "::mlir::FloatType", "getComputeTypeOrDefault">,
     InterfaceMethod<"The element type that x + residual is rounded to.",
       "::mlir::FloatType", "getSumElementType">,
     InterfaceMethod<"What is subtracted from n in the divisor of a variance.",
@@ -64,11 +127,21 @@ def Norm_NormOpInterface : OpInterface<"NormOpInterface"> {
       "::mlir::norm::SumRounding", "getSumRounding">,
     InterfaceMethod<"The factor where its denominator is 0.",
       "::mlir::norm::ZeroPolicy", "getZeroPolicy">,
-    InterfaceMethod<"Axes of x that the dimensions of this operand index, in "
-                    "its own order.",
-      "::llvm::SmallVector<int64_t>", "getOperandAxes", (ins "unsigned":$operand)>,
-    InterfaceMethod<"Axes of x that the dimensions of this result index.",
-      "::llvm::SmallVector<int64_t>", "getResultAxes", (ins "unsigned":$result)>,
+    InterfaceMethod<"The mean that is subtracted, where the op is given one "
+                    "and computes no statistics; null otherwise.",
+      "::mlir::TypedValue<::mlir::RankedTensorType>", "getGivenMeanOrNull", (ins),
+      "", [{ return nullptr; }]>,
+    InterfaceMethod<"The variance given beside it; null if none is.",
+      "::mlir::TypedValue<::mlir::RankedTensorType>", "getGivenVarianceOrNull",
+      (ins), "", [{ return nullptr; }]>,
+    InterfaceMethod<"The running statistics that the op updates.",
+      "::mlir::norm::RunningUpdate", "getRunningUpdate", (ins), "", [{ return {}; }]>,
+    InterfaceMethod<"The same op with other facts, inserted at the builder's "
+                    "place; null if the op cannot be rebuilt.",
+      "::mlir::Operation *", "rebuild",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "const ::mlir::norm::NormContract &":$contract), "",
+      [{ return nullptr; }]>,
   ];
   let extraSharedClassDeclaration = [{
     /// Whether the mean is subtracted.
@@ -76,43 +149,74 @@ def Norm_NormOpInterface : OpInterface<"NormOpInterface"> {
 
     /// Whether adding a constant along the reduced axes leaves y unchanged.
     bool isShiftInvariant() {
-      return $_op.getStatistic() == Statistic::Variance;
+      return $_op.getStatistic() == Statistic::Variance &&
+             !$_op.getGivenVarianceOrNull();
     }
 
     /// Whether y is unchanged, in real arithmetic, when x is multiplied by a
     /// positive constant.
-    bool isScaleInvariant() { return $_op.getEpsilon().isNone(); }
+    bool isScaleInvariant() {
+      return $_op.getEpsilon().isNone() && !$_op.getGivenVarianceOrNull();
+    }
 
-    /// Rank of x.
-    int64_t getRank() { return $_op.getInput().getType().getRank(); }
-
-    /// Axes of x that are not reduced, ascending.
-    ::llvm::SmallVector<int64_t> getKeptAxes() {
-      return ::mlir::norm::complementAxes(
-          $_op.getReducedAxes(), $_op.getInput().getType().getRank());
+    /// Whether the statistics are operands: nothing is reduced.
+    bool hasGivenStatistics() {
+      return $_op.getGivenVarianceOrNull() != nullptr;
     }
 
     /// Axes of x along which two elements influence each other's output: the
-    /// reduced axes. An axis that is not among them may be split, sliced or
-    /// batched freely.
+    /// reduced axes, none where the statistics are given. An axis that is not
+    /// among them may be split, sliced or batched freely.
     ::llvm::SmallVector<int64_t> getDependentAxes() {
-      return $_op.getReducedAxes();
-    }
-
-    /// Product of the reduced extents, or nullopt when one is dynamic.
-    ::std::optional<int64_t> getStaticReducedCount() {
-      return ::mlir::norm::staticExtent($_op.getInput().getType(),
-                                        $_op.getReducedAxes());
+      return $_op.getGivenVarianceOrNull() ? ::llvm::SmallVector<int64_t>()
+                                           : $_op.getReducedAxes();
     }
 
     /// An upper bound of the Euclidean norm of y over one set of reduced
     /// elements when neither scale nor shift is given, in real arithmetic:
     /// sqrt(n) for a mean square, sqrt(n - correction) for a variance, 1 for a
-    /// sum of squares. nullopt if n is dynamic, or scale or shift is there.
+    /// sum of squares. nullopt if n is dynamic, scale or shift is there, or the
+    /// statistics are given.
     ::std::optional<double> getOutputNormBound() {
       return ::mlir::norm::outputNormBound($_op);
     }
   }];
+}
+
+def Norm_NormBackwardOpInterface : OpInterface<"NormBackwardOpInterface",
+                                               [Norm_RowOpInterface]> {
+  let cppNamespace = "::mlir::norm";
+  let description = [{
+    The gradient of a norm: dy and what the forward op was given, to dx, dscale
+    and dshift. dy, dsum and dx are indexed by all axes of x, dscale and dshift
+    by the affine axes, the saved statistics by the kept axes.
+  }];
+  let methods = [
+    InterfaceMethod<"The forward op's facts: x, residual, scale, axes, epsilon "
+                    "and the attributes, resolved.",
+      "::mlir::norm::NormContract", "getForwardContract">,
+    InterfaceMethod<"What the factor is computed from.",
+      "::mlir::norm::Statistic", "getStatistic">,
+    InterfaceMethod<"Whether mean and variance are constants, not functions of "
+                    "x: the gradient has no statistic terms.",
+      "bool", "hasConstantStatistics", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"The gradient of y, of x's shape.",
+      "::mlir::TypedValue<::mlir::RankedTensorType>", "getDy">,
+    InterfaceMethod<"The gradient of sum, of x's shape; null if absent.",
+      "::mlir::TypedValue<::mlir::RankedTensorType>", "getDsumOrNull">,
+    InterfaceMethod<"The saved mean; null to have it computed again.",
+      "::mlir::TypedValue<::mlir::RankedTensorType>", "getMeanOrNull">,
+    InterfaceMethod<"The saved statistic q; null to have it computed again.",
+      "::mlir::TypedValue<::mlir::RankedTensorType>", "getVarianceOrNull">,
+    InterfaceMethod<"The saved factor r; null to have it computed again.",
+      "::mlir::TypedValue<::mlir::RankedTensorType>", "getRstdOrNull">,
+    InterfaceMethod<"The gradient of x (and of residual).",
+      "::mlir::TypedValue<::mlir::RankedTensorType>", "getDx">,
+    InterfaceMethod<"The gradient of scale as a result; null if absent.",
+      "::mlir::TypedValue<::mlir::RankedTensorType>", "getDscaleOrNull">,
+    InterfaceMethod<"The gradient of shift as a result; null if absent.",
+      "::mlir::TypedValue<::mlir::RankedTensorType>", "getDshiftOrNull">,
+  ];
 }
 
 #endif // NORM_IR_NORMINTERFACES_TD

@@ -1,4 +1,4 @@
-//===- NormOps.h - Named normalizations ------------------------*- C++ -*-===//
+//===- NormOps.h - The ops of the dialect ----------------------*- C++ -*-===//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,30 +15,84 @@
 
 namespace mlir::norm {
 
-/// All that decides what a forward norm computes; what a pass fills in to
-/// build one. Null values and types mean "absent" or "the default".
-struct NormContract {
-  Value x, residual, scale, shift;
-  SmallVector<int64_t> axes;
-  EpsilonAttr epsilon;
-  /// Absent: the op's default.
-  std::optional<SmallVector<int64_t>> affineAxes;
-  /// Null: the widest of f32 and the element types of x and residual.
-  FloatType computeType;
-  int64_t correction = 0;
-  double scaleOffset = 0.0;
-  AffineIn affineIn = AffineIn::Compute;
-  SumRounding sumRounding = SumRounding::Stored;
-  ZeroPolicy zeroPolicy = ZeroPolicy::IEEE;
-  /// Element type of y; null: that of x.
-  FloatType resultType;
-  /// Statistics asked for; their types follow from x, axes and compute type.
-  bool wantsMean = false, wantsVariance = false, wantsRstd = false;
-  /// Element type of the `sum` result; null: no such result.
-  FloatType sumType;
+//===----------------------------------------------------------------------===//
+// What indexes what
+//===----------------------------------------------------------------------===//
+
+/// By which axes of x the dimensions of an operand or result are indexed.
+enum class TensorRole {
+  Full,      // all axes of x
+  Statistic, // the kept axes and the grouped one
+  Affine,    // the affine axes
+  Scalar     // not a tensor
+};
+
+/// One group of operands or results in ODS: a single, or an optional one, whose
+/// name then ends in `?`.
+struct TensorGroup {
+  TensorRole role;
+  StringRef groupName;
+
+  bool isOptional() const { return groupName.ends_with("?"); }
+  /// The name as it is printed in diagnostics.
+  StringRef getName() const {
+    return isOptional() ? groupName.drop_back() : groupName;
+  }
+};
+
+/// The axes of x that a tensor of this role indexes, in its own order.
+SmallVector<int64_t> axesOfRole(RowOpInterface op, ArrayRef<int64_t> affineAxes,
+                                TensorRole role);
+
+/// The group that operand (or result) number `index` of `op` belongs to.
+template <typename OpTy> TensorRole operandRole(OpTy op, unsigned index) {
+  for (auto [number, group] : llvm::enumerate(OpTy::getOperandGroups())) {
+    auto [start, length] = op.getODSOperandIndexAndLength(number);
+    if (index >= start && index < start + length)
+      return group.role;
+  }
+  llvm_unreachable("expected the number of an operand");
+}
+template <typename OpTy> TensorRole resultRole(OpTy op, unsigned index) {
+  for (auto [number, group] : llvm::enumerate(OpTy::getResultGroups())) {
+    auto [start, length] = op.getODSResultIndexAndLength(number);
+    if (index >= start && index < start + length)
+      return group.role;
+  }
+  llvm_unreachable("expected the number of a result");
+}
+
+/// Which axes scale and shift index where `affine_axes` is absent.
+enum class AffineDefault {
+  Reduced, // the reduced axes
+  Kept,    // all others
+  Channel, // the grouped axis
+  Stated   // none: `affine_axes` is written where scale or shift is there
+};
+SmallVector<int64_t> defaultAffineAxes(AffineDefault affineDefault,
+                                       ArrayRef<int64_t> reducedAxes,
+                                       int64_t rank,
+                                       std::optional<int64_t> groupedAxis);
+
+/// Axes that some result of the op does not have.
+SmallVector<int64_t> axesThatResultsLack(RowOpInterface op);
+
+//===----------------------------------------------------------------------===//
+// Contracts and builders
+//===----------------------------------------------------------------------===//
+
+/// All that decides what a backward op computes.
+struct BackwardContract {
+  /// The forward op's facts; its results, shift and running values are ignored.
+  NormContract forward;
+  Value dy, dsum;
+  /// Saved statistics; null to have them computed again.
+  Value mean, variance, rstd;
+  /// Element types of dx (null: that of x), dscale and dshift (null: none).
+  FloatType dxType, dscaleType, dshiftType;
 
   /// The contract of an existing op.
-  static NormContract get(NormOpInterface op);
+  static BackwardContract get(NormBackwardOpInterface op);
 };
 
 /// The widest of `atLeast` and the element types of `values`, which may be
@@ -48,27 +102,67 @@ FloatType widestElementType(FloatType atLeast, ArrayRef<Value> values);
 /// The widest of f32 and the element types of x and residual (may be null).
 FloatType defaultComputeType(Value x, Value residual);
 
-/// Fills `state` for an op of the forward form. Used by the ops' builders.
+/// `written` with axes resolved and defaults filled in.
+NormContract resolveContract(RowOpInterface op, NormContract written,
+                             ArrayRef<int64_t> affineAxes);
+
+/// What the builders of an op need to know of its class.
+struct OpShape {
+  ArrayRef<TensorGroup> operands, results;
+  ArrayRef<StringRef> attributes;
+  AffineDefault affineDefault;
+  bool hasResultSegments;
+};
+template <typename OpTy> OpShape opShape() {
+  return {OpTy::getOperandGroups(), OpTy::getResultGroups(),
+          OpTy::getAttributeNames(), OpTy::getAffineDefault(),
+          OpTy::template hasTrait<OpTrait::AttrSizedResultSegments>()};
+}
+
+/// Fill `state` for a named op. Used by the ops' builders.
 void buildFromContract(OpBuilder &builder, OperationState &state,
-                       const NormContract &contract, bool hasMean);
+                       const NormContract &contract, const OpShape &shape);
+void buildFromContract(OpBuilder &builder, OperationState &state,
+                       const BackwardContract &contract, const OpShape &shape);
 
-/// Constraint V3 and what every accessor relies on: one x, one y, tensors
-/// without encoding, element and compute types that norms know. Reads no
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+/// Constraint V3 and what every accessor relies on: single operands and results
+/// are there, tensors without encoding, element and compute types that norms
+/// know. `operandCounts` and `resultCounts` are the groups' sizes. Reads no
 /// operand or result through an accessor.
-LogicalResult verifyForwardValues(Operation *op,
-                                  ArrayRef<int32_t> operandSegments,
-                                  ArrayRef<int32_t> resultSegments,
-                                  std::optional<Type> computeType);
+LogicalResult verifyValues(Operation *op, ArrayRef<TensorGroup> operands,
+                           ArrayRef<int64_t> operandCounts,
+                           ArrayRef<TensorGroup> results,
+                           ArrayRef<int64_t> resultCounts,
+                           std::optional<Type> computeType);
+template <typename OpTy>
+LogicalResult verifyValues(OpTy op, std::optional<Type> computeType) {
+  SmallVector<int64_t> operandCounts, resultCounts;
+  for (unsigned i = 0, e = OpTy::getOperandGroups().size(); i < e; ++i)
+    operandCounts.push_back(op.getODSOperandIndexAndLength(i).second);
+  for (unsigned i = 0, e = OpTy::getResultGroups().size(); i < e; ++i)
+    resultCounts.push_back(op.getODSResultIndexAndLength(i).second);
+  return verifyValues(op, OpTy::getOperandGroups(), operandCounts,
+                      OpTy::getResultGroups(), resultCounts, computeType);
+}
 
-/// Constraints V1-V17 as far as they apply to forward norms of the form
-/// x, residual, scale, shift. The attributes are passed as written.
-LogicalResult verifyForwardNorm(NormOpInterface op, ArrayRef<int64_t> axes,
-                                std::optional<ArrayRef<int64_t>> affineAxes,
-                                std::optional<Type> computeType);
+/// Constraints V1-V17 of the named ops. `written` holds the attributes as they
+/// are written.
+LogicalResult verifyForwardNorm(NormOpInterface op, const NormContract &written,
+                                AffineDefault affineDefault);
+LogicalResult verifyBackwardNorm(NormBackwardOpInterface op,
+                                 const NormContract &written,
+                                 AffineDefault affineDefault);
 
-/// Axes of x that an operand or result of such an op is indexed by.
-SmallVector<int64_t> forwardOperandAxes(NormOpInterface op, unsigned operand);
-SmallVector<int64_t> forwardResultAxes(NormOpInterface op, unsigned result);
+/// One spelling per meaning, so that CSE and attribute comparisons see equal
+/// ops as equal: axes non-negative and ascending, defaults not written.
+LogicalResult useCanonicalSpelling(RowOpInterface op,
+                                   ArrayRef<int64_t> defaultAffineAxes,
+                                   FloatType defaultComputeType,
+                                   PatternRewriter &rewriter);
 
 } // namespace mlir::norm
 

@@ -1,0 +1,265 @@
+//===- DecomposeBackward.cpp - A gradient as linalg on tensors -*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// With g = dy * (scale + offset) and x^ as in the forward op, over its reduced
+// axes:
+//
+//   dx = r * (g - sum(g)/n - x^ * k * sum(g * x^)/(n - correction)) + dsum
+//
+// k comes from the derivative of r by q for each placement of epsilon; see
+// `buildStatisticWeight`. Sums over other axes than the reduced ones (dscale
+// and dshift of a layer norm) are ops of their own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowBuilder.h"
+
+using namespace mlir;
+using namespace mlir::norm;
+
+bool norm::needsStatistic(EpsilonAttr epsilon) {
+  return epsilon.getPlacement() != EpsilonPlacement::InsideSqrt &&
+         !epsilon.isNone();
+}
+
+Value norm::buildStatisticWeight(RowBuilder &rows, OpBuilder &b,
+                                 EpsilonAttr epsilon, Value q) {
+  if (!needsStatistic(epsilon))
+    return {};
+  Location loc = rows.loc;
+  Value eps =
+      rows.toWork(b, rows.constant(b, epsilon.getDouble(), rows.computeType));
+  Value zero = rows.constant(b, 0.0, rows.workType);
+  auto select = [&](arith::CmpFPredicate predicate, Value x, Value y,
+                    Value otherwise, Value value) -> Value {
+    Value holds = arith::CmpFOp::create(b, loc, predicate, x, y);
+    return arith::SelectOp::create(b, loc, holds, otherwise, value);
+  };
+  Value one = rows.constant(b, 1.0, rows.workType);
+  // A NaN statistic makes no comparison true, and its NaN comes by r.
+  if (epsilon.getPlacement() == EpsilonPlacement::MaxInside)
+    return select(arith::CmpFPredicate::OLT, q, eps, zero, one);
+  Value root = math::SqrtOp::create(b, loc, q);
+  if (epsilon.getPlacement() == EpsilonPlacement::MaxOutside)
+    return select(arith::CmpFPredicate::OLT, root, eps, zero, one);
+  Value weight = rows.div(b, rows.add(b, root, eps), root);
+  return select(arith::CmpFPredicate::OEQ, q, zero, zero, weight);
+}
+
+namespace {
+class BackwardDecomposer {
+public:
+  BackwardDecomposer(NormBackwardOpInterface op, OpBuilder &builder)
+      : op(op), rows(op, builder), contract(op.getForwardContract()),
+        affine{RowBuilder::elementTypeOf(contract.x),
+               RowBuilder::elementTypeOf(contract.x), contract.affineIn,
+               contract.scaleOffset} {}
+
+  SmallVector<Value> run();
+
+private:
+  void computeStatistics();
+  void computeCoefficients();
+  Value computeDx();
+  void computeParameterGradients();
+  /// Adds the inputs of g to a body, and builds it: dy * (scale + offset).
+  size_t addGradient(SmallVectorImpl<Indexed> &inputs);
+  Value gradient(OpBuilder &b, ValueRange in, size_t first);
+  bool isCentred() { return op.getStatistic() == Statistic::Variance; }
+
+  NormBackwardOpInterface op;
+  RowBuilder rows;
+  NormContract contract;
+  AffineStep affine;
+  Source source;
+  Statistics statistics;
+  /// Over the kept axes: mean of g, and what x-hat is multiplied by. Null where
+  /// dx has no such term.
+  Value meanGradient, coefficient;
+  Value dscale, dshift;
+};
+} // namespace
+
+void BackwardDecomposer::computeStatistics() {
+  Value mean = op.getMeanOrNull(), variance = op.getVarianceOrNull(),
+        rstd = op.getRstdOrNull();
+  bool hasAll = (mean || !isCentred()) && (rstd || variance) &&
+                (variance || !needsStatistic(contract.epsilon));
+  if (hasAll || op.hasConstantStatistics()) {
+    statistics = Statistics::given(rows, contract, mean, variance, rstd);
+    return;
+  }
+  Statistics::Wanted wanted;
+  wanted.variance = needsStatistic(contract.epsilon) || variance;
+  statistics =
+      Statistics::build(rows, contract, op.getStatistic(), source, wanted);
+  // What is given takes the place of what was computed.
+  if (mean)
+    statistics.row.means = splitMean(rows, mean);
+  if (variance)
+    statistics.variance = variance;
+  if (rstd)
+    statistics.row.rstd = rows.statistic(rstd);
+  else if (variance)
+    statistics.row.rstd =
+        Statistics::given(rows, contract, Value(), variance, Value()).row.rstd;
+}
+
+size_t BackwardDecomposer::addGradient(SmallVectorImpl<Indexed> &inputs) {
+  inputs.push_back(rows.full(op.getDy()));
+  if (contract.scale)
+    inputs.push_back({contract.scale, *contract.affineAxes});
+  return inputs.size() - (contract.scale ? 2 : 1);
+}
+
+Value BackwardDecomposer::gradient(OpBuilder &b, ValueRange in, size_t first) {
+  Value dy = rows.toWork(b, in[first]);
+  if (!contract.scale)
+    return dy;
+  return rows.mul(b, dy, affine.gain(rows, b, in[first + 1]));
+}
+
+void BackwardDecomposer::computeCoefficients() {
+  if (op.hasConstantStatistics())
+    return;
+  SmallVector<Indexed> inputs;
+  Normalized normalized(rows, source, statistics.row);
+  normalized.addTo(inputs);
+  size_t gradientAt = addGradient(inputs);
+  SmallVector<Value> sums = rows.sums(
+      inputs, isCentred() ? 2 : 1, [&](OpBuilder &b, Location, ValueRange in) {
+        Value g = gradient(b, in, gradientAt);
+        SmallVector<Value> terms{rows.mul(b, g, normalized.build(b, in))};
+        if (isCentred())
+          terms.push_back(g);
+        return terms;
+      });
+
+  bool isSum = op.getStatistic() == Statistic::SumSquare;
+  Value count = isSum ? Value() : rows.divisor(0);
+  Value divisor = isCentred() ? rows.divisor(contract.correction) : count;
+  SmallVector<Indexed> sumInputs;
+  for (Value sum : sums)
+    sumInputs.push_back(rows.statistic(sum));
+  if (needsStatistic(contract.epsilon))
+    sumInputs.push_back(rows.statistic(statistics.variance));
+  SmallVector<RowBuilder::Output> outputs{{&coefficient, rows.workType}};
+  if (isCentred())
+    outputs.push_back({&meanGradient, rows.workType});
+  rows.elementwiseTo(
+      outputs, sumInputs, [&](OpBuilder &b, Location, ValueRange in) {
+        Value value = divisor ? rows.div(b, in[0], divisor) : in[0];
+        if (Value weight = buildStatisticWeight(rows, b, contract.epsilon,
+                                                needsStatistic(contract.epsilon)
+                                                    ? rows.toWork(b, in.back())
+                                                    : Value()))
+          value = rows.mul(b, value, weight);
+        SmallVector<Value> values{value};
+        if (isCentred())
+          values.push_back(rows.div(b, in[1], count));
+        return values;
+      });
+}
+
+Value BackwardDecomposer::computeDx() {
+  SmallVector<Indexed> inputs;
+  Normalized normalized(rows, source, statistics.row);
+  normalized.addTo(inputs);
+  size_t gradientAt = addGradient(inputs);
+  auto add = [&](Indexed indexed) -> std::optional<size_t> {
+    if (!indexed)
+      return std::nullopt;
+    inputs.push_back(indexed);
+    return inputs.size() - 1;
+  };
+  auto meanAt = add(rows.statistic(meanGradient)),
+       coefficientAt = add(rows.statistic(coefficient)),
+       dsumAt = add(rows.full(op.getDsumOrNull()));
+  FloatType dxType = RowBuilder::elementTypeOf(op.getDx());
+  return rows.elementwise(
+      inputs, rows.all, dxType, [&](OpBuilder &b, Location, ValueRange in) {
+        Value dx = gradient(b, in, gradientAt);
+        if (meanAt)
+          dx = rows.sub(b, dx, in[*meanAt]);
+        if (coefficientAt)
+          dx = rows.sub(
+              b, dx, rows.mul(b, normalized.build(b, in), in[*coefficientAt]));
+        dx = rows.mul(b, dx, normalized.factor(b, in));
+        if (dsumAt)
+          dx = rows.add(b, dx, rows.toWork(b, in[*dsumAt]));
+        return SmallVector<Value>{rows.cast(b, dx, dxType)};
+      });
+}
+
+/// dscale and dshift: sums over all axes but the affine ones, rounded once.
+void BackwardDecomposer::computeParameterGradients() {
+  bool wantsScale = op.getDscaleOrNull() != nullptr,
+       wantsShift = op.getDshiftOrNull() != nullptr;
+  if (!wantsScale && !wantsShift)
+    return;
+  SmallVector<Indexed> inputs;
+  Normalized normalized(rows, source, statistics.row);
+  if (wantsScale)
+    normalized.addTo(inputs);
+  inputs.push_back(rows.full(op.getDy()));
+  ArrayRef<int64_t> axes = *contract.affineAxes;
+  SmallVector<Value> sums = rows.sums(
+      inputs, axes,
+      SmallVector<Type>(wantsScale && wantsShift ? 2 : 1, rows.workType),
+      [&](OpBuilder &b, Location, ValueRange in) {
+        SmallVector<Value> terms;
+        Value dy = rows.toWork(b, in.back());
+        if (wantsScale) {
+          Value normal = normalized.build(b, in);
+          if (contract.affineIn == AffineIn::Result)
+            normal = rows.toWork(b, rows.cast(b, normal, affine.xType));
+          terms.push_back(rows.mul(b, dy, normal));
+        }
+        if (wantsShift)
+          terms.push_back(dy);
+        return terms;
+      });
+  auto rounded = [&](Value sum, Value result) {
+    FloatType type = RowBuilder::elementTypeOf(result);
+    return rows.elementwise({{sum, llvm::to_vector(axes)}}, axes, type,
+                            [&](OpBuilder &b, Location, ValueRange in) {
+                              return SmallVector<Value>{
+                                  rows.cast(b, in[0], type)};
+                            });
+  };
+  if (wantsScale)
+    dscale = rounded(sums.front(), op.getDscaleOrNull());
+  if (wantsShift)
+    dshift = rounded(sums.back(), op.getDshiftOrNull());
+}
+
+SmallVector<Value> BackwardDecomposer::run() {
+  source = Source::build(rows, contract, /*wantsSum=*/false,
+                         RowBuilder::elementTypeOf(contract.x));
+  computeStatistics();
+  computeCoefficients();
+  computeParameterGradients();
+  Value dx = computeDx();
+  SmallVector<Value> values;
+  for (OpResult result : op->getResults()) {
+    Value value = result == op.getDx()             ? dx
+                  : result == op.getDscaleOrNull() ? dscale
+                                                   : dshift;
+    if (value.getType() != result.getType())
+      value = tensor::CastOp::create(rows.builder, rows.loc, result.getType(),
+                                     value);
+    values.push_back(value);
+  }
+  return values;
+}
+
+FailureOr<SmallVector<Value>>
+norm::decomposeNormBackward(NormBackwardOpInterface op, OpBuilder &builder) {
+  if (op.getGroupedAxis() && op.getNumGroups() != 1)
+    return decomposeGroups(op, builder);
+  return BackwardDecomposer(op, builder).run();
+}

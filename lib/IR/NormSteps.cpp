@@ -1,0 +1,384 @@
+//===- NormSteps.cpp - The steps of the contract as linalg -----*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Statistics use the corrected two-pass algorithm:
+//
+//   m = sum(c) / n,  m = m + sum(c - m) / n       the second where c has as
+//                                                 many bits as m
+//   S = sum(c - m),  Q = sum((c - m)^2)           one sweep
+//   d = S / n,       q = max(Q - S*d, 0) / (n - correction)
+//   x^ = ((c - m) - d) * r
+//
+// d is what rounding took from the mean; without it a row whose mean is 1e6
+// times its deviation loses every digit. Subtracting d before the multiply,
+// not d * r after it, keeps constant rows exactly 0. Refining m bounds d by
+// about the deviation, so that Q - S*d cannot cancel, however close to constant
+// the row is.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowBuilder.h"
+
+using namespace mlir;
+using namespace mlir::norm;
+
+//===----------------------------------------------------------------------===//
+// Steps 1 and 2: sum, widen
+//===----------------------------------------------------------------------===//
+
+Source Source::build(RowBuilder &rows, const NormContract &contract,
+                     bool wantsSum, FloatType sumType) {
+  Source source;
+  Indexed x = rows.full(contract.x);
+  if (!contract.residual) {
+    source.inputs = {x};
+    return source;
+  }
+  Indexed residual = rows.full(contract.residual);
+  bool isStored = contract.sumRounding == SumRounding::Stored;
+  if (isStored || wantsSum) {
+    FloatType addType = rows.widest({x.tensor, residual.tensor});
+    source.sum = rows.elementwise(
+        {x, residual}, rows.all, sumType,
+        [&](OpBuilder &b, Location, ValueRange in) {
+          Value sum = rows.add(b, rows.cast(b, in[0], addType),
+                               rows.cast(b, in[1], addType));
+          return SmallVector<Value>{rows.cast(b, sum, sumType)};
+        });
+  }
+  if (isStored)
+    source.inputs = {rows.full(source.sum)};
+  else
+    source.inputs = {x, residual};
+  return source;
+}
+
+Value Source::widened(RowBuilder &rows, OpBuilder &b, ValueRange in) const {
+  Value value = in[0];
+  if (inputs.size() == 2) {
+    FloatType addType = rows.widest({value, in[1]});
+    value =
+        rows.add(b, rows.cast(b, value, addType), rows.cast(b, in[1], addType));
+  }
+  return rows.toCompute(b, value);
+}
+
+bool Source::fills(FloatType workType) const {
+  return llvm::any_of(inputs, [&](const Indexed &indexed) {
+    return RowBuilder::elementTypeOf(indexed.tensor).getWidth() >=
+           workType.getWidth();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Steps 3 to 5: mean, statistic, factor
+//===----------------------------------------------------------------------===//
+
+/// 0 where the mask says that an element does not count; `mask` may be null.
+static Value masked(RowBuilder &rows, OpBuilder &b, Value mask, Value term) {
+  if (!mask)
+    return term;
+  return arith::SelectOp::create(b, rows.loc, mask, term,
+                                 rows.constant(b, 0.0, rows.workType));
+}
+
+/// The mask's element in a body whose last input it is.
+static Value maskIn(const Indexed &mask, ValueRange in) {
+  return mask ? in.back() : Value();
+}
+
+/// Divides sums by the count, over the kept axes.
+static Value buildMean(RowBuilder &rows, Value sum, Value addTo,
+                       const Count &count) {
+  SmallVector<Indexed> inputs{rows.statistic(sum)};
+  if (addTo)
+    inputs.push_back(rows.statistic(addTo));
+  count.addTo(inputs);
+  return rows.elementwise(inputs, rows.kept, rows.workType,
+                          [&](OpBuilder &b, Location, ValueRange in) {
+                            Value mean = rows.div(b, in[0], count.in(in));
+                            if (addTo)
+                              mean = rows.add(b, in[1], mean);
+                            return SmallVector<Value>{rows.toCompute(b, mean)};
+                          });
+}
+
+CentredSums norm::buildCentredSums(RowBuilder &rows, const Source &source,
+                                   Indexed mask, const Count &count) {
+  CentredSums result;
+  SmallVector<Indexed> inputs = source.inputs;
+  if (mask)
+    inputs.push_back(mask);
+  Value sum = rows.sums(inputs, 1, [&](OpBuilder &b, Location, ValueRange in) {
+    return SmallVector<Value>{
+        masked(rows, b, maskIn(mask, in), source.widened(rows, b, in))};
+  })[0];
+  result.mean = buildMean(rows, sum, /*addTo=*/Value(), count);
+
+  // c - m in a body whose inputs are the source's, m and the mask.
+  auto withMean = [&] {
+    SmallVector<Indexed> all = source.inputs;
+    all.push_back(rows.statistic(result.mean));
+    if (mask)
+      all.push_back(mask);
+    return all;
+  };
+  auto deviation = [&](OpBuilder &b, ValueRange in) {
+    Value m = in[source.inputs.size()];
+    return masked(rows, b, maskIn(mask, in),
+                  rows.sub(b, source.widened(rows, b, in), m));
+  };
+  if (rows.isExact() && source.fills(rows.workType)) {
+    Value rest =
+        rows.sums(withMean(), 1, [&](OpBuilder &b, Location, ValueRange in) {
+          return SmallVector<Value>{deviation(b, in)};
+        })[0];
+    result.mean = buildMean(rows, rest, result.mean, count);
+  }
+  SmallVector<Value> sums =
+      rows.sums(withMean(), rows.isExact() ? 2 : 1,
+                [&](OpBuilder &b, Location, ValueRange in) {
+                  Value d = deviation(b, in);
+                  SmallVector<Value> terms{rows.mul(b, d, d)};
+                  if (rows.isExact())
+                    terms.push_back(d);
+                  return terms;
+                });
+  result.squares = sums[0];
+  if (rows.isExact())
+    result.deviations = sums[1];
+  return result;
+}
+
+std::pair<Value, Value> CentredSums::correct(RowBuilder &rows, OpBuilder &b,
+                                             Value squares, Value deviations,
+                                             Value count) {
+  Value d = rows.div(b, deviations, count);
+  Value corrected = rows.sub(b, squares, rows.mul(b, deviations, d));
+  return {d, arith::MaximumFOp::create(b, rows.loc, corrected,
+                                       rows.constant(b, 0.0, rows.workType))};
+}
+
+Value norm::buildSquareSum(RowBuilder &rows, const Source &source,
+                           Indexed mask) {
+  SmallVector<Indexed> inputs = source.inputs;
+  if (mask)
+    inputs.push_back(mask);
+  return rows.sums(inputs, 1, [&](OpBuilder &b, Location, ValueRange in) {
+    Value c = source.widened(rows, b, in);
+    return SmallVector<Value>{
+        masked(rows, b, maskIn(mask, in), rows.mul(b, c, c))};
+  })[0];
+}
+
+Value norm::buildFactor(RowBuilder &rows, OpBuilder &b, EpsilonAttr epsilon,
+                        ZeroPolicy zeroPolicy, Value statistic) {
+  Location loc = rows.loc;
+  // Added in compute type: a narrow one holds a rounded epsilon.
+  Value eps = epsilon.isNone()
+                  ? Value()
+                  : rows.toWork(b, rows.constant(b, epsilon.getDouble(),
+                                                 rows.computeType));
+  Value denominator;
+  switch (epsilon.getPlacement()) {
+  case EpsilonPlacement::InsideSqrt:
+    denominator = math::SqrtOp::create(b, loc, rows.add(b, statistic, eps));
+    break;
+  case EpsilonPlacement::OutsideSqrt:
+    denominator = rows.add(b, math::SqrtOp::create(b, loc, statistic), eps);
+    break;
+  case EpsilonPlacement::MaxInside:
+    denominator = math::SqrtOp::create(
+        b, loc, arith::MaximumFOp::create(b, loc, statistic, eps));
+    break;
+  case EpsilonPlacement::MaxOutside:
+    denominator = arith::MaximumFOp::create(
+        b, loc, math::SqrtOp::create(b, loc, statistic), eps);
+    break;
+  case EpsilonPlacement::None:
+    denominator = math::SqrtOp::create(b, loc, statistic);
+    break;
+  }
+  Value result = rows.div(b, rows.constant(b, 1.0, rows.workType), denominator);
+  if (zeroPolicy == ZeroPolicy::Zero) {
+    Value zero = rows.constant(b, 0.0, rows.workType);
+    Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                         denominator, zero);
+    result = arith::SelectOp::create(b, loc, isZero, zero, result);
+  }
+  return rows.toCompute(b, result);
+}
+
+SmallVector<Indexed> norm::splitMean(RowBuilder &rows, Value mean) {
+  FloatType type = RowBuilder::elementTypeOf(mean);
+  if (type.getWidth() <= rows.workType.getWidth())
+    return {rows.statistic(mean)};
+  SmallVector<Value> pair =
+      rows.elementwise({rows.statistic(mean)}, rows.kept,
+                       ArrayRef<Type>{rows.workType, rows.workType},
+                       [&](OpBuilder &b, Location, ValueRange in) {
+                         Value m = rows.toWork(b, in[0]);
+                         Value rest = rows.sub(b, in[0], rows.cast(b, m, type));
+                         return SmallVector<Value>{m, rows.toWork(b, rest)};
+                       });
+  return {rows.statistic(pair[0]), rows.statistic(pair[1])};
+}
+
+Statistics Statistics::build(RowBuilder &rows, const NormContract &contract,
+                             Statistic statistic, const Source &source,
+                             Wanted wanted) {
+  Statistics result;
+  bool isCentred = statistic == Statistic::Variance;
+  Value n = statistic == Statistic::SumSquare ? Value() : rows.divisor(0);
+  Value divisor = isCentred ? rows.divisor(contract.correction) : n;
+  Count count{n, {}};
+
+  CentredSums sums;
+  if (isCentred)
+    sums = buildCentredSums(rows, source, /*mask=*/{}, count);
+  else
+    sums.squares = buildSquareSum(rows, source, /*mask=*/{});
+
+  SmallVector<Indexed> inputs{rows.statistic(sums.squares)};
+  if (sums.deviations)
+    inputs.push_back(rows.statistic(sums.deviations));
+  if (sums.mean)
+    inputs.push_back(rows.statistic(sums.mean));
+  Value rstd, remainder;
+  FloatType type = rows.workType;
+  SmallVector<RowBuilder::Output> outputs{{&rstd, type}};
+  if (sums.deviations)
+    outputs.push_back({&remainder, type});
+  if (wanted.mean)
+    outputs.push_back({&result.mean, type});
+  if (wanted.squares)
+    outputs.push_back({&result.squares, type});
+  if (wanted.variance)
+    outputs.push_back({&result.variance, type});
+  rows.elementwiseTo(
+      outputs, inputs, [&](OpBuilder &b, Location, ValueRange in) {
+        Value squares = in[0], d, m = sums.mean ? in.back() : Value();
+        if (sums.deviations)
+          std::tie(d, squares) =
+              CentredSums::correct(rows, b, squares, in[1], n);
+        Value q = rows.toCompute(b, divisor ? rows.div(b, squares, divisor)
+                                            : squares);
+        SmallVector<Value> values{
+            buildFactor(rows, b, contract.epsilon, contract.zeroPolicy, q)};
+        if (d)
+          values.push_back(d);
+        if (wanted.mean)
+          values.push_back(d ? rows.add(b, m, d) : m);
+        if (wanted.squares)
+          values.push_back(squares);
+        if (wanted.variance)
+          values.push_back(q);
+        return values;
+      });
+  result.row.rstd = rows.statistic(rstd);
+  if (sums.mean)
+    result.row.means.push_back(rows.statistic(sums.mean));
+  if (remainder)
+    result.row.means.push_back(rows.statistic(remainder));
+  return result;
+}
+
+Statistics Statistics::given(RowBuilder &rows, const NormContract &contract,
+                             Value mean, Value variance, Value rstd) {
+  Statistics result;
+  result.variance = variance;
+  if (mean)
+    result.row.means = splitMean(rows, mean);
+  if (!rstd)
+    rstd =
+        rows.elementwise({rows.statistic(variance)}, rows.kept, rows.workType,
+                         [&](OpBuilder &b, Location, ValueRange in) {
+                           return SmallVector<Value>{buildFactor(
+                               rows, b, contract.epsilon, contract.zeroPolicy,
+                               rows.toCompute(b, in[0]))};
+                         });
+  result.row.rstd = rows.statistic(rstd);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Step 6: normalize
+//===----------------------------------------------------------------------===//
+
+void Normalized::addTo(SmallVectorImpl<Indexed> &inputs) {
+  first = inputs.size();
+  llvm::append_range(inputs, source.inputs);
+  llvm::append_range(inputs, row.means);
+  inputs.push_back(row.rstd);
+}
+
+Value Normalized::build(OpBuilder &b, ValueRange in) const {
+  Value c = source.widened(rows, b, in.drop_front(first));
+  for (size_t i = 0; i < row.means.size(); ++i)
+    c = rows.sub(b, c, rows.toWork(b, in[first + source.inputs.size() + i]));
+  return rows.toCompute(b, rows.mul(b, c, factor(b, in)));
+}
+
+//===----------------------------------------------------------------------===//
+// Step 7: affine
+//===----------------------------------------------------------------------===//
+
+Value AffineStep::gain(RowBuilder &rows, OpBuilder &b, Value scale) const {
+  scale = rows.toCompute(b, scale);
+  if (scaleOffset == 0.0)
+    return scale;
+  return rows.toCompute(
+      b, rows.add(b, scale, rows.constant(b, scaleOffset, rows.workType)));
+}
+
+static Value affineInCompute(RowBuilder &rows, OpBuilder &b, Value normalized,
+                             Value gain, Value shift) {
+  if (shift)
+    shift = rows.toCompute(b, shift);
+  if (gain && shift && rows.isExact())
+    return math::FmaOp::create(b, rows.loc, normalized, gain, shift);
+  if (gain)
+    normalized = rows.toCompute(b, rows.mul(b, normalized, gain));
+  if (shift)
+    normalized = rows.toCompute(b, rows.add(b, normalized, shift));
+  return normalized;
+}
+
+static Value affineInResult(RowBuilder &rows, OpBuilder &b,
+                            const AffineStep &step, Value normalized,
+                            Value scale, Value shift) {
+  // Products and sums of two 16-bit numbers, formed in f32 and rounded, are
+  // what 16-bit arithmetic gives.
+  FloatType resultType = step.resultType;
+  FloatType wide =
+      resultType.getWidth() < 32 ? FloatType(b.getF32Type()) : resultType;
+  auto inResultType = [&](Value value) {
+    return rows.cast(b, rows.cast(b, value, step.resultType), wide);
+  };
+  normalized = rows.cast(b, rows.cast(b, normalized, step.xType), wide);
+  if (scale) {
+    if (step.scaleOffset != 0.0) {
+      auto scaleType = mlir::cast<FloatType>(scale.getType());
+      FloatType addType =
+          scaleType.getWidth() > wide.getWidth() ? scaleType : wide;
+      scale = rows.add(b, rows.cast(b, scale, addType),
+                       rows.constant(b, step.scaleOffset, addType));
+    }
+    normalized = inResultType(rows.mul(b, normalized, inResultType(scale)));
+  }
+  if (shift)
+    normalized = inResultType(rows.add(b, normalized, inResultType(shift)));
+  return normalized;
+}
+
+Value AffineStep::build(RowBuilder &rows, OpBuilder &b, Value normalized,
+                        Value scale, Value shift) const {
+  if (affineIn == AffineIn::Result)
+    return affineInResult(rows, b, *this, normalized, scale, shift);
+  return affineInCompute(rows, b, normalized,
+                         scale ? gain(rows, b, scale) : Value(), shift);
+}
