@@ -28,6 +28,28 @@ def golden_runner(request, tmp_path_factory):
     runner.close()
 
 
+@pytest.fixture(scope="module")
+def case_runner(request, tmp_path_factory):
+    """Runs the selected cases of a differential test, all of them at once."""
+    from cases import PATHS, call
+    from norm.runner import GROUP_SIZE, Runner
+    cases, chosen = {}, {path: [] for path in PATHS}
+    for item in request.session.items:
+        if item.module is request.module and getattr(item, "originalname", "") == "test_case":
+            case = item.callspec.params["case"]
+            cases[case.name] = case
+            chosen[item.callspec.params["path"]].append(case.name)
+    runner = Runner(tmp_path_factory.mktemp("cases"), lambda name: call(cases[name]))
+    # Path by path within a group of cases, so that the first results come soon.
+    names = list(cases)
+    for start in range(0, len(names), GROUP_SIZE):
+        group = set(names[start:start + GROUP_SIZE])
+        for path in PATHS:
+            runner.submit([name for name in chosen[path] if name in group], path)
+    yield runner
+    runner.close()
+
+
 @pytest.fixture
 def got(request, golden_runner):
     """The results of the test's calls on the path of its parameter."""

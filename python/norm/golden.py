@@ -41,10 +41,17 @@ DEFAULT_RESULT = {"moments": ("mean", "m2"), "combine_moments": ("mean", "m2"), 
 
 
 def call(kind, x, element="f32", axes=(-1,), results=None, dynamic=(), **rest):
-    """A call of any op. `rest` holds operands by their name (arrays, or values that are
-    rounded to `element`) and attributes of `NormSpec`; axes default to the last."""
+    """A call of any op; axes default to the last. `rest` holds attributes of `NormSpec`
+    and operands by their name: arrays, values that are rounded to `element`, or a pair
+    of values and another element type. A momentum is an operand if it is an np.float32."""
+    def typed(value):
+        return array(*value) if isinstance(value, tuple) else array(value, element)
+
+    names = [name for name in ARRAYS if name in rest]
+    if not isinstance(rest.get("momentum"), np.float32):
+        names = [name for name in names if name != "momentum"]
     operands = {name: np.asarray(rest.pop(name), EXACT[name]) if name in EXACT else
-                array(rest.pop(name), element) for name in ARRAYS if name in rest}
+                typed(rest.pop(name)) for name in names}
     if kind in ("combine_moments", "rstd", "update_running"):
         axes = ()
     spec = NormSpec(kind=kind, axes=tuple(axes), **rest)
