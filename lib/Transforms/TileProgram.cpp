@@ -249,9 +249,10 @@ LogicalResult TileProgram::unifyAxes() {
 
 LogicalResult TileProgram::recordLoops(linalg::GenericOp op,
                                        ArrayRef<int> loops) {
-  for (auto [axis, type] : llvm::zip_equal(loops, op.getIteratorTypesArray()))
-    if (type == utils::IteratorType::reduction)
-      axes[axis].isReduced = true;
+  for (auto [axis, type] : llvm::zip_equal(loops, op.getIteratorTypesArray())) {
+    axes[axis].isLooped = true;
+    axes[axis].isReduced |= type == utils::IteratorType::reduction;
+  }
   SmallVector<int> sorted(loops);
   llvm::sort(sorted);
   if (llvm::adjacent_find(sorted) != sorted.end())
@@ -290,37 +291,42 @@ void TileProgram::nameAxis(int number, int64_t dim, Value tensor) {
 // Vectors
 //===----------------------------------------------------------------------===//
 
-/// The tensor whose axes order the sweeps. The first reduction's widest operand
-/// is what the tile is about; a tile without reductions is about its widest
-/// result.
-Value TileProgram::findRoot() const {
+/// The axes of one tensor order the sweeps: the first reduction's operand with
+/// the most, unless another's has more that are longer than 1; a tile without
+/// reductions goes by its widest result.
+SmallVector<int> TileProgram::findRootAxes() const {
+  SmallVector<int> root;
+  auto loopedAxes = [&](Value tensor) {
+    return llvm::filter_to_vector(
+        getAxesOf(tensor), [&](int axis) { return axes[axis].isLooped; });
+  };
+  auto countLong = [&](ArrayRef<int> list) {
+    return llvm::count_if(
+        list, [&](int axis) { return axes[axis].getStaticExtent() != 1; });
+  };
+  auto widen = [&](Value tensor) {
+    SmallVector<int> list = loopedAxes(tensor);
+    if (root.empty() || countLong(list) > countLong(root))
+      root = list;
+  };
   for (linalg::GenericOp op : ops) {
     if (!isReduction(op))
       continue;
-    Value root;
-    for (Value input : op.getDpsInputs())
-      if (!root || getAxesOf(input).size() > getAxesOf(root).size())
-        root = input;
-    if (root)
-      return root;
+    if (root.empty())
+      for (Value input : op.getDpsInputs())
+        if (loopedAxes(input).size() > root.size())
+          root = loopedAxes(input);
+    llvm::for_each(op.getDpsInputs(), widen);
   }
-  auto countLongAxes = [&](Value tensor) {
-    return llvm::count_if(getAxesOf(tensor), [&](int axis) {
-      return axes[axis].getStaticExtent() != 1;
-    });
-  };
-  Value root = ops.front()->getResult(0);
-  for (linalg::GenericOp op : ops)
-    for (Value result : op->getResults())
-      if (countLongAxes(result) > countLongAxes(root))
-        root = result;
+  if (root.empty())
+    for (linalg::GenericOp op : ops)
+      llvm::for_each(op->getResults(), widen);
   return root;
 }
 
 /// The innermost axis; in a tile without reductions, the innermost that is
 /// longer than 1.
-int TileProgram::chooseColumnAxis(Value root) const {
-  SmallVector<int> rootAxes = getAxesOf(root);
+int TileProgram::chooseColumnAxis(ArrayRef<int> rootAxes) const {
   if (llvm::none_of(ops, [&](linalg::GenericOp op) { return isReduction(op); }))
     for (int axis : llvm::reverse(rootAxes))
       if (axes[axis].getStaticExtent() != 1)
@@ -356,12 +362,11 @@ static bool isAtMost(OpFoldResult extent, int64_t limit) {
 }
 
 LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
-  Value root = findRoot();
-  SmallVector<int> rootAxes = getAxesOf(root);
+  SmallVector<int> rootAxes = findRootAxes();
   if (rootAxes.empty())
     return ops.front().emitError("expected a tile of rank 1 or more, got a "
                                  "scalar");
-  columnAxis = chooseColumnAxis(root);
+  columnAxis = chooseColumnAxis(rootAxes);
   bool isColumnSwept =
       isColumnReduced() || !isAtMost(axes[columnAxis].extent, columns);
   if (isColumnSwept)
@@ -375,10 +380,6 @@ LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
     if (!axis.extent && !axis.tensor)
       return ops.front().emitError("cannot vectorize this tile: the extent of "
                                    "an axis is unknown");
-    if (axis.isReduced && !llvm::is_contained(rootAxes, id))
-      return ops.front().emitError(
-          "cannot vectorize this tile: an axis is reduced that the first "
-          "reduction's input does not have");
     if (id == columnAxis)
       axis.isSwept = isColumnSwept;
     else
@@ -391,10 +392,10 @@ LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
     if (axes[axis].isSwept)
       sweptAxes.push_back(axis);
   };
-  llvm::for_each(rootAxes, note);
   for (int axis : llvm::seq<int>(0, axes.size()))
     if (!llvm::is_contained(rootAxes, axis))
       note(axis);
+  llvm::for_each(rootAxes, note);
   return success();
 }
 
@@ -410,9 +411,7 @@ LogicalResult TileProgram::checkOp(linalg::GenericOp op) const {
       return op.emitError("cannot vectorize this reduction in a tile: expected "
                           "its results to vary along the rows or columns of "
                           "one vector only");
-    bool isVectorAxis = axis == columnAxis || axis == rowAxis;
-    if (axes[axis].getStaticExtent() == 1 && !axes[axis].isSwept &&
-        !isVectorAxis)
+    if (axes[axis].getStaticExtent() == 1)
       continue;
     for (OpResult result : op->getResults())
       if (!llvm::is_contained(getAxesOf(result), axis))

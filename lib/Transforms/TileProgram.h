@@ -24,6 +24,9 @@ namespace mlir::norm {
 
 /// An axis of the iteration space that the ops of a tile share.
 struct TileAxis {
+  /// Whether some op of the tile loops over it. A dimension of extent 1 may
+  /// have an axis that none does.
+  bool isLooped = false;
   /// Whether some op of the tile reduces it.
   bool isReduced = false;
   /// Whether it is visited step by step: reduced, or too long for a vector.
@@ -100,8 +103,8 @@ private:
   LogicalResult recordLoops(linalg::GenericOp op, ArrayRef<int> loops);
   void nameAxis(int axis, int64_t dim, Value tensor);
   LogicalResult chooseVectorAxes(int64_t rows, int64_t columns);
-  Value findRoot() const;
-  int chooseColumnAxis(Value root) const;
+  SmallVector<int> findRootAxes() const;
+  int chooseColumnAxis(ArrayRef<int> rootAxes) const;
   int chooseRowAxis(ArrayRef<int> rootAxes, int64_t rows) const;
   LogicalResult checkOp(linalg::GenericOp op) const;
   void computeLevels();

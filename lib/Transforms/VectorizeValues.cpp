@@ -35,9 +35,26 @@ VectorType TileEmitter::vectorType(bool hasRows, bool hasColumns,
 
 Vectorized TileEmitter::broadcast(Vectorized value, bool toRows,
                                   bool toColumns) {
+  Type elementType = getElementTypeOrSelf(value.value);
+  // An axis that is asked for no longer has extent 1.
+  if (value.hasColumns && !toColumns) {
+    int64_t height = value.hasRows ? rows : 1;
+    VectorType type = VectorType::get({height, columns}, elementType);
+    Value column = vector::ExtractStridedSliceOp::create(
+        builder, loc,
+        vector::ShapeCastOp::create(builder, loc, type, value.value),
+        ArrayRef<int64_t>{0, 0}, ArrayRef<int64_t>{height, 1},
+        ArrayRef<int64_t>{1, 1});
+    VectorType flat = VectorType::get({height}, elementType);
+    value = {vector::ShapeCastOp::create(builder, loc, flat, column), true};
+    if (height == 1)
+      value = {vector::ExtractOp::create(builder, loc, value.value, 0)};
+  }
+  if (value.hasRows && !toRows)
+    value = {vector::ExtractOp::create(builder, loc, value.value, 0), false,
+             value.hasColumns};
   if (value.hasRows == toRows && value.hasColumns == toColumns)
     return value;
-  Type elementType = getElementTypeOrSelf(value.value);
   VectorType type = vectorType(toRows, toColumns, elementType);
   Value source = value.value;
   // vector<R> lines up with the trailing dimension unless made vector<Rx1>.
@@ -167,11 +184,11 @@ Value TileEmitter::write(Vectorized value, Value source, Value destination,
   SmallVector<AffineExpr> dims;
   SmallVector<bool> dimIsColumns;
   locate(source, step, indices, dims, dimIsColumns);
+  value = broadcast(value, llvm::is_contained(dimIsColumns, false),
+                    llvm::is_contained(dimIsColumns, true));
   if (dims.empty())
     return tensor::InsertOp::create(builder, loc, value.value, destination,
                                     indices);
-  value = broadcast(value, llvm::is_contained(dimIsColumns, false),
-                    llvm::is_contained(dimIsColumns, true));
   Value vector = value.value;
   if (dims.size() == 2 && dimIsColumns.front())
     vector = vector::TransposeOp::create(builder, loc, vector,

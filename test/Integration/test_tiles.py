@@ -127,6 +127,31 @@ def test_unit_dim_along_a_reduced_axis_of_extent_1(rows, tmp_path):
     compare(execute(tmp_path, tile, arrays), [x, x - bias, 3 * x - bias])
 
 
+@FORMS
+@pytest.mark.parametrize("step", [1, 8])
+def test_unit_dims_around_the_columns(step, is_dynamic, tmp_path):
+    """An input [1, N, C, 1] beside [N, C]; sums along either axis."""
+    kept, reduced = ("n", "c") if step == 1 else ("c", "n")
+    tile = Tile({"n": 5, "c": 13}, {kept: step}, dynamic="c" if is_dynamic else "")
+    x, weight = tile.given("1nc1"), tile.given("nc")
+    total = tile.total([x, weight], f"{kept}1", MUL.replace("%r", "%s"), "%s")
+    tile.output(total)
+    tile.output(tile.op([x, total], "1nc", SUB))
+    x, weight = arrays = floats(0, 1, 5, 13, 1), floats(1, 5, 13)
+    x = x.reshape(5, 13)
+    total = (x * weight).sum("nc".index(reduced), keepdims=True)
+    compare(execute(tmp_path, tile, arrays), [total.reshape(-1, 1), (x - total)[None]])
+
+
+def test_operands_that_share_no_axis(tmp_path):
+    """A sum over axes that no one tensor has all of."""
+    tile = Tile({"z": 1, "m": 5, "n": 11}, {"z": 1})
+    one, other = tile.given("m"), tile.given("n")
+    tile.output(tile.total([one, other], "1", MUL.replace("%r", "%s"), "%s"))
+    one, other = arrays = floats(0, 5), floats(1, 11)
+    compare(execute(tmp_path, tile, arrays), [np.array([one.sum() * other.sum()])])
+
+
 @pytest.mark.parametrize("step", [{"n": 1, "c": 2}, {"n": 2, "c": 1}], ids=["inner", "outer"])
 def test_rows_along_either_kept_axis(step, tmp_path):
     tile = Tile({"n": 4, "c": 6, "h": 3, "w": 11}, step, 2)
