@@ -55,7 +55,7 @@ func.func @rms_norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK: arith.mulf %[[D]], %[[D]]
 // CHECK: arith.addf %{{.+}}, %[[D]]
 // CHECK-NOT: "reduction"
-// CHECK: linalg.generic {{.*}} ["parallel"]{{.*}} %[[DEVIATIONS]]#0, %[[DEVIATIONS]]#1
+// CHECK: linalg.generic {{.*}} ["parallel"]{{.*}} ins(%[[DEVIATIONS]]#0, %[[DEVIATIONS]]#1
 // CHECK: ^bb0(%[[Q:[a-z0-9_]+]]: f32, %[[S:[a-z0-9_]+]]: f32
 // CHECK: %[[REST:.+]] = arith.divf %[[S]], %[[N]]
 // CHECK: %[[CORRECTION:.+]] = arith.mulf %[[S]], %[[REST]]
