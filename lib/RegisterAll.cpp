@@ -8,6 +8,7 @@
 #include "Norm/RegisterAll.h"
 
 #include "Norm/IR/NormOps.h"
+#include "Norm/IR/RuntimeOpVerification.h"
 #include "Norm/IR/ValueBoundsOpInterfaceImpl.h"
 #include "Norm/Pipelines/Pipelines.h"
 #include "Norm/Transforms/BufferizableOpInterfaceImpl.h"
@@ -17,6 +18,7 @@ using namespace mlir;
 
 void norm::registerAllDialects(DialectRegistry &registry) {
   registry.insert<NormDialect>();
+  registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   registerBufferizableOpInterfaceExternalModels(registry);
   registerValueBoundsOpInterfaceExternalModels(registry);
 }

@@ -250,17 +250,10 @@ collectEqualExtents(func::FuncOp func, OpBuilder &builder, Location loc,
     extents.push_back(tensor::DimOp::create(builder, loc, b, j));
   };
   for (Operation &op : func.getBody().front()) {
-    if (auto norm = dyn_cast<NormOpInterface>(op)) {
-      for (OpOperand &operand : op.getOpOperands())
-        for (auto [j, axis] :
-             llvm::enumerate(norm.getOperandAxes(operand.getOperandNumber())))
-          if (operand.get() != norm.getInput())
-            add(&op, norm.getInput(), axis, operand.get(), j);
+    if (auto norm = dyn_cast<RowOpInterface>(op)) {
       // A result may be declared static where x is dynamic.
-      for (OpResult result : op.getResults())
-        for (auto [j, axis] :
-             llvm::enumerate(norm.getResultAxes(result.getResultNumber())))
-          add(&op, norm.getInput(), axis, result, j);
+      for (auto [tensor, dim, axis] : extentAgreements(norm))
+        add(&op, norm.getInput(), axis, tensor, dim);
     } else if (OpTrait::hasElementwiseMappableTraits(&op)) {
       Value first;
       for (Value operand : op.getOperands()) {

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/RuntimeVerifiableOpInterface.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
@@ -33,6 +34,7 @@ using namespace mlir::norm;
 /// Interfaces whose implementations are registered with registerAllDialects.
 template <typename... OpTys> static void declarePromises(NormDialect &dialect) {
   dialect.declarePromisedInterfaces<ValueBoundsOpInterface, OpTys...>();
+  dialect.declarePromisedInterfaces<RuntimeVerifiableOpInterface, OpTys...>();
   dialect.declarePromisedInterfaces<bufferization::BufferizableOpInterface,
                                     OpTys...>();
 }
@@ -173,13 +175,11 @@ static void printEpsilon(OpAsmPrinter &printer, Operation *,
   printEpsilonClause(printer, epsilon);
 }
 
-/// (`momentum` (number | `(` %value `:` type `)`))?
+/// After `momentum`: number | `(` %value `:` type `)`
 static ParseResult
 parseMomentum(OpAsmParser &parser, FloatAttr &momentum,
               std::optional<OpAsmParser::UnresolvedOperand> &operand,
               Type &type) {
-  if (failed(parser.parseOptionalKeyword("momentum")))
-    return success();
   if (succeeded(parser.parseOptionalLParen())) {
     operand.emplace();
     return failure(parser.parseOperand(*operand) ||
@@ -195,11 +195,9 @@ parseMomentum(OpAsmParser &parser, FloatAttr &momentum,
 static void printMomentum(OpAsmPrinter &printer, Operation *,
                           FloatAttr momentum, Value operand, Type type) {
   if (operand)
-    printer << "momentum(" << operand << " : " << type << ")";
-  else if (momentum) {
-    printer << "momentum ";
+    printer << "(" << operand << " : " << type << ")";
+  else
     printShortest(printer, momentum.getValue());
-  }
 }
 
 #define GET_OP_CLASSES

@@ -90,6 +90,23 @@ std::optional<int64_t> norm::staticReducedCount(RowOpInterface op) {
                : std::nullopt;
 }
 
+SmallVector<ExtentAgreement> norm::extentAgreements(RowOpInterface op) {
+  SmallVector<ExtentAgreement> agreements;
+  auto add = [&](Value tensor, ArrayRef<int64_t> axes, bool isStatistic) {
+    for (auto [dim, axis] : llvm::enumerate(axes))
+      if (!isStatistic || axis != op.getGroupedAxis())
+        agreements.push_back({tensor, static_cast<int64_t>(dim), axis});
+  };
+  for (OpOperand &operand : op->getOpOperands())
+    if (operand.get() != op.getInput())
+      add(operand.get(), op.getOperandAxes(operand.getOperandNumber()),
+          op.isStatisticOperand(operand.getOperandNumber()));
+  for (OpResult result : op->getResults())
+    add(result, op.getResultAxes(result.getResultNumber()),
+        op.isStatisticResult(result.getResultNumber()));
+  return agreements;
+}
+
 std::optional<double> norm::outputNormBound(NormOpInterface op) {
   if (op.getScaleOrNull() || op.getShiftOrNull() || op.hasGivenStatistics())
     return std::nullopt;

@@ -112,7 +112,7 @@ static LogicalResult checkBody(func::FuncOp func) {
            << "expected one block before norm-entry-abi, got "
            << func.getBody().getBlocks().size();
   WalkResult result = func.walk([](Operation *op) {
-    if (isa<NormOpInterface>(op)) {
+    if (isa<RowOpInterface>(op)) {
       op->emitOpError() << "is still there at bufferization, run "
                            "norm-lower-to-linalg first";
       return WalkResult::interrupt();

@@ -100,6 +100,17 @@ std::optional<double> outputNormBound(NormOpInterface op);
 
 namespace mlir::norm {
 
+/// A dimension of an operand or result that must equal the extent of x at
+/// `axis`.
+struct ExtentAgreement {
+  Value tensor;
+  int64_t dim, axis;
+};
+
+/// All of an op's, but for what x itself decides. Dimensions that count groups
+/// are static and checked by the verifier.
+SmallVector<ExtentAgreement> extentAgreements(RowOpInterface op);
+
 //===----------------------------------------------------------------------===//
 // Methods of other interfaces, for any op that implements RowOpInterface
 //===----------------------------------------------------------------------===//
