@@ -19,7 +19,9 @@ LogicalResult norm::useCanonicalSpelling(RowOpInterface op,
     if (op->getAttr(name) != canonical)
       changes.emplace_back(name, canonical);
   };
-  propose("axes", rewriter.getDenseI64ArrayAttr(op.getReducedAxes()));
+  // Some ops of the statistics algebra reduce nothing, or parts alone.
+  if (op->hasAttr("axes"))
+    propose("axes", rewriter.getDenseI64ArrayAttr(op.getReducedAxes()));
   if (std::optional<int64_t> channel = op.getGroupedAxis())
     propose("channel_axis", rewriter.getI64IntegerAttr(*channel));
   // An op without a default for its affine axes has an empty one.

@@ -140,6 +140,12 @@ void RowBuilder::elementwiseTo(ArrayRef<Output> outputs,
     *output.destination = value;
 }
 
+Value RowBuilder::fill(Value scalar, ArrayRef<int64_t> axes) {
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, extentsOf(axes), scalar.getType());
+  return linalg::FillOp::create(builder, loc, scalar, empty).getResult(0);
+}
+
 SmallVector<Value> RowBuilder::sums(ArrayRef<Indexed> inputs,
                                     ArrayRef<int64_t> outAxes,
                                     ArrayRef<Type> elementTypes, BodyFn terms) {

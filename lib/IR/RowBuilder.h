@@ -57,6 +57,9 @@ public:
   void elementwiseTo(ArrayRef<Output> outputs, ArrayRef<Indexed> inputs,
                      BodyFn body);
 
+  /// `scalar` everywhere over `axes`.
+  Value fill(Value scalar, ArrayRef<int64_t> axes);
+
   /// Sums over all axes of x that are not in `outAxes`, one per type; the body
   /// maps inputs to terms of those types.
   SmallVector<Value> sums(ArrayRef<Indexed> inputs, ArrayRef<int64_t> outAxes,

@@ -21,14 +21,31 @@ static bool isNormFloat(Type type) {
   return isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type);
 }
 
-/// V3 for one operand or result.
+/// V3 (V8 for counts, V9 for masks) for the element type.
+static LogicalResult verifyElementType(Operation *op, const TensorGroup &group,
+                                       Type elementType) {
+  auto refuse = [&](StringRef expected, StringRef id) {
+    return op->emitOpError("expected '")
+           << group.getName() << "' of element type " << expected << ", got "
+           << elementType << " (" << id << ")";
+  };
+  switch (group.kind) {
+  case ElementKind::Float:
+    return isNormFloat(elementType) ? success()
+                                    : refuse("f64, f32, f16 or bf16", "V3");
+  case ElementKind::Count:
+    return elementType.isSignlessInteger(64) ? success() : refuse("i64", "V8");
+  case ElementKind::Mask:
+    return elementType.isSignlessInteger(1) ? success() : refuse("i1", "V9");
+  }
+  llvm_unreachable("unknown kind");
+}
+
+/// The same for one operand or result.
 static LogicalResult verifyValue(Operation *op, const TensorGroup &group,
                                  Type type) {
-  Type elementType = getElementTypeOrSelf(type);
-  if (!isNormFloat(elementType))
-    return op->emitOpError("expected '")
-           << group.getName() << "' of element type f64, f32, f16 or bf16, got "
-           << elementType << " (V3)";
+  if (failed(verifyElementType(op, group, getElementTypeOrSelf(type))))
+    return failure();
   // Nothing says what an encoding means for a slice or a statistic.
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     if (tensor.getEncoding())

@@ -54,3 +54,38 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+func.func @moments(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  // expected-error @+3 {{expected a tile that covers reduced axis 1 wholly, got a part of it}}
+  // expected-error @+2 {{tile operation}}
+  // expected-error @+1 {{failed to generate tiling loops}}
+  %q = norm.moments %x axes [1] about mean : tensor<4x8xf32> -> m2(tensor<4xf32>)
+  return %q : tensor<4xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["norm.moments"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tile, %loop = transform.structured.tile_using_for %op tile_sizes [0, 4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// A gradient of the parameters ties the axes that it sums over.
+func.func @parameter_gradient(%dy: tensor<6x8xf32>, %r: tensor<6xf32>) -> tensor<8xf32> {
+  // expected-error @+3 {{expected a tile that covers axis 0, which a result sums over, wholly, got a part of it}}
+  // expected-error @+2 {{tile operation}}
+  // expected-error @+1 {{failed to generate tiling loops}}
+  %db = norm.backward_moments %dy, %dy rstd(%r : tensor<6xf32>) axes [1] : tensor<6x8xf32>, tensor<6x8xf32> -> dshift(tensor<8xf32>)
+  return %db : tensor<8xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["norm.backward_moments"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tile, %loop = transform.structured.tile_using_for %op tile_sizes [2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -55,6 +55,16 @@ def Norm_Statistic : Norm_Enum<"Statistic",
   I32EnumAttrCase<"SumSquare", 2, "sum_square">     // sum c^2
 ]>;
 
+def Norm_About : Norm_Enum<"About", "what squares are summed about", [
+  I32EnumAttrCase<"Mean", 0, "mean">, // sum (x - mean)^2
+  I32EnumAttrCase<"Zero", 1, "zero">  // sum x^2
+]>;
+
+def Norm_Tracked : Norm_Enum<"Tracked", "what a running statistic follows", [
+  I32EnumAttrCase<"Mean", 0, "mean">,
+  I32EnumAttrCase<"Variance", 1, "variance">
+]>;
+
 //===----------------------------------------------------------------------===//
 // Attributes
 //===----------------------------------------------------------------------===//

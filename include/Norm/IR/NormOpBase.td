@@ -20,6 +20,11 @@ include "mlir/Interfaces/TilingInterface.td"
 def Norm_Tensor : Type<IsRankedTensorTypePred,
     "ranked tensor of f64, f32, f16 or bf16", "::mlir::RankedTensorType">;
 
+def Norm_MaskTensor : Type<IsRankedTensorTypePred,
+    "ranked tensor of i1", "::mlir::RankedTensorType">;
+def Norm_CountTensor : Type<IsRankedTensorTypePred,
+    "ranked tensor of i64", "::mlir::RankedTensorType">;
+
 /// The groups of an op's operands or results as a braced C++ list.
 class Norm_GroupList<list<string> groups> {
   string text = !interleave(!foreach(group, groups,
@@ -29,7 +34,8 @@ class Norm_GroupList<list<string> groups> {
 /// An op over the axes of one tensor x: it tiles, reifies its result shapes and
 /// decomposes to linalg. `operandGroups` and `resultGroups` list, in ODS order,
 /// by which axes of x a tensor is indexed and its name, followed by `?` where it
-/// is optional: `Affine, "scale?"` (see TensorGroup in NormOps.h).
+/// is optional: `Affine, "scale?"`; what holds no floats adds its ElementKind (see
+/// TensorGroup in NormOps.h).
 /// Derived ops define getInput, getReducedAxes, getAffineAxesOrDefault,
 /// getComputeTypeOrDefault and decomposeOperation.
 class Norm_RowOp<string mnemonic, list<Trait> traits,

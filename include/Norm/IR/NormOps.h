@@ -27,11 +27,19 @@ enum class TensorRole {
   Scalar     // not a tensor
 };
 
+/// What a tensor holds.
+enum class ElementKind {
+  Float,
+  Count, // i64
+  Mask   // i1
+};
+
 /// One group of operands or results in ODS: a single, or an optional one, whose
 /// name then ends in `?`.
 struct TensorGroup {
   TensorRole role;
   StringRef groupName;
+  ElementKind kind = ElementKind::Float;
 
   bool isOptional() const { return groupName.ends_with("?"); }
   /// The name as it is printed in diagnostics.

@@ -10,5 +10,6 @@
 
 include "Norm/IR/NormForwardOps.td"
 include "Norm/IR/NormBackwardOps.td"
+include "Norm/IR/NormStatisticsOps.td"
 
 #endif // NORM_IR_NORMOPS_TD
