@@ -122,6 +122,8 @@ def test_2_5_shifting_by_ten(got):
 @golden(rms([2, 1], placement="none"), rms([6, 3], placement="none"),
         rms([[1, 0], [0, 1]], placement="none"))
 def test_2_13_growing_logits(got):
+    for logits, weights in (([2, 1], [0.7310586, 0.2689414]), ([18, 9], [0.9998766, 0.0001234])):
+        near(np.exp(logits) / np.exp(logits).sum(), weights)  # without the norms
     keys = widen(got[2]["y"])
     for results in got[:2]:
         near(results["y"], [1.2649111, 0.6324555])
