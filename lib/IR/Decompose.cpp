@@ -111,7 +111,7 @@ void ForwardDecomposer::updateRunning() {
 
 Value ForwardDecomposer::normalize() {
   SmallVector<Indexed> inputs;
-  Normalized normalized(rows, source, statistics.row);
+  Normalized normalized(rows, source, statistics.row, /*isRounded=*/true);
   normalized.addTo(inputs);
   auto add = [&](Value tensor) -> std::optional<size_t> {
     if (!tensor)

@@ -50,14 +50,22 @@ Value norm::buildStatisticWeight(RowBuilder &rows, OpBuilder &b,
   return select(arith::CmpFPredicate::OEQ, q, zero, zero, weight);
 }
 
+Value norm::buildGradient(RowBuilder &rows, OpBuilder &b, Value dy, Value scale,
+                          double scaleOffset) {
+  dy = rows.toWork(b, dy);
+  if (!scale)
+    return dy;
+  scale = rows.toWork(b, scale);
+  if (scaleOffset != 0.0)
+    scale = rows.add(b, scale, rows.constant(b, scaleOffset, rows.workType));
+  return rows.mul(b, dy, scale);
+}
+
 namespace {
 class BackwardDecomposer {
 public:
   BackwardDecomposer(NormBackwardOpInterface op, OpBuilder &builder)
-      : op(op), rows(op, builder), contract(op.getForwardContract()),
-        affine{RowBuilder::elementTypeOf(contract.x),
-               RowBuilder::elementTypeOf(contract.x), contract.affineIn,
-               contract.scaleOffset} {}
+      : op(op), rows(op, builder), contract(op.getForwardContract()) {}
 
   SmallVector<Value> run();
 
@@ -74,7 +82,6 @@ private:
   NormBackwardOpInterface op;
   RowBuilder rows;
   NormContract contract;
-  AffineStep affine;
   Source source;
   Statistics statistics;
   /// Over the kept axes: mean of g, and what x-hat is multiplied by. Null where
@@ -117,17 +124,16 @@ size_t BackwardDecomposer::addGradient(SmallVectorImpl<Indexed> &inputs) {
 }
 
 Value BackwardDecomposer::gradient(OpBuilder &b, ValueRange in, size_t first) {
-  Value dy = rows.toWork(b, in[first]);
-  if (!contract.scale)
-    return dy;
-  return rows.mul(b, dy, affine.gain(rows, b, in[first + 1]));
+  return buildGradient(rows, b, in[first],
+                       contract.scale ? in[first + 1] : Value(),
+                       contract.scaleOffset);
 }
 
 void BackwardDecomposer::computeCoefficients() {
   if (op.hasConstantStatistics())
     return;
   SmallVector<Indexed> inputs;
-  Normalized normalized(rows, source, statistics.row);
+  Normalized normalized(rows, source, statistics.row, /*isRounded=*/false);
   normalized.addTo(inputs);
   size_t gradientAt = addGradient(inputs);
   SmallVector<Value> sums = rows.sums(
@@ -167,7 +173,7 @@ void BackwardDecomposer::computeCoefficients() {
 
 Value BackwardDecomposer::computeDx() {
   SmallVector<Indexed> inputs;
-  Normalized normalized(rows, source, statistics.row);
+  Normalized normalized(rows, source, statistics.row, /*isRounded=*/false);
   normalized.addTo(inputs);
   size_t gradientAt = addGradient(inputs);
   auto add = [&](Indexed indexed) -> std::optional<size_t> {
@@ -202,7 +208,7 @@ void BackwardDecomposer::computeParameterGradients() {
   if (!wantsScale && !wantsShift)
     return;
   SmallVector<Indexed> inputs;
-  Normalized normalized(rows, source, statistics.row);
+  Normalized normalized(rows, source, statistics.row, /*isRounded=*/false);
   if (wantsScale)
     normalized.addTo(inputs);
   inputs.push_back(rows.full(op.getDy()));
@@ -216,7 +222,8 @@ void BackwardDecomposer::computeParameterGradients() {
         if (wantsScale) {
           Value normal = normalized.build(b, in);
           if (contract.affineIn == AffineIn::Result)
-            normal = rows.toWork(b, rows.cast(b, normal, affine.xType));
+            normal = rows.toWork(
+                b, rows.cast(b, normal, RowBuilder::elementTypeOf(contract.x)));
           terms.push_back(rows.mul(b, dy, normal));
         }
         if (wantsShift)

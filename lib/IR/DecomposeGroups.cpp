@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Norm/IR/GroupView.h"
 #include "RowBuilder.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -38,32 +39,6 @@ void norm::assertWholeGroups(RowOpInterface op, OpBuilder &builder) {
        Twine(op.getNumGroups()) + " (V5)")
           .str());
 }
-
-namespace {
-/// Moves tensors to the view and back.
-class GroupView {
-public:
-  GroupView(RowOpInterface op, OpBuilder &builder)
-      : builder(builder), loc(op.getLoc()), channel(*op.getGroupedAxis()),
-        groups(op.getNumGroups()) {}
-
-  /// The view of a tensor that axes of x index; null for null.
-  Value expand(Value tensor, ArrayRef<int64_t> axes);
-  /// The tensor of type `type` that `view` is a view of.
-  Value collapse(Value view, ArrayRef<int64_t> axes, Type type);
-  /// Axes of the view for a list of axes of x. Both parts of the channel axis
-  /// take its place, or only the second, the one within a group.
-  SmallVector<int64_t> axes(ArrayRef<int64_t> axes, bool onlyWithin);
-
-private:
-  std::optional<SmallVector<ReassociationIndices>>
-  reassociation(ArrayRef<int64_t> axes);
-
-  OpBuilder &builder;
-  Location loc;
-  int64_t channel, groups;
-};
-} // namespace
 
 SmallVector<int64_t> GroupView::axes(ArrayRef<int64_t> axes, bool onlyWithin) {
   SmallVector<int64_t> result;

@@ -400,7 +400,7 @@ FailureOr<SmallVector<Value>>
 NormalizeOp::decomposeOperation(OpBuilder &builder) {
   RowBuilder rows(*this, builder);
   Given given(rows, getX(), getMean(), getRstd());
-  Normalized normalized(rows, given.source, given.row);
+  Normalized normalized(rows, given.source, given.row, /*isRounded=*/true);
   Inputs inputs;
   normalized.addTo(inputs.list);
   SmallVector<int64_t> affineAxes = getAffineAxesOrDefault();
@@ -457,10 +457,9 @@ public:
   template <typename OpTy>
   GradientBody(RowBuilder &rows, OpTy op, AffineIn affineIn)
       : rows(rows), given(rows, op.getX(), op.getMean(), op.getRstd()),
-        normalized(rows, given.source, given.row),
-        affine{RowBuilder::elementTypeOf(op.getX()),
-               RowBuilder::elementTypeOf(op.getX()), affineIn,
-               op.getScaleOffset().convertToDouble()} {
+        normalized(rows, given.source, given.row, /*isRounded=*/false),
+        xType(RowBuilder::elementTypeOf(op.getX())), affineIn(affineIn),
+        scaleOffset(op.getScaleOffset().convertToDouble()) {
     normalized.addTo(inputs.list);
     dyAt = *inputs.add(op.getDy(), rows.all);
     scaleAt = inputs.add(op.getScale(), op.getAffineAxesOrDefault());
@@ -471,15 +470,14 @@ public:
   Value factor(OpBuilder &b, ValueRange in) { return normalized.factor(b, in); }
   /// x^ as dscale sees it.
   Value seenByScale(OpBuilder &b, Value normal) {
-    if (affine.affineIn != AffineIn::Result)
+    if (affineIn != AffineIn::Result)
       return normal;
-    return rows.toWork(b, rows.cast(b, normal, affine.xType));
+    return rows.toWork(b, rows.cast(b, normal, xType));
   }
   Value dy(OpBuilder &b, ValueRange in) { return rows.toWork(b, in[dyAt]); }
   Value gradient(OpBuilder &b, ValueRange in) {
-    if (!scaleAt)
-      return dy(b, in);
-    return rows.mul(b, dy(b, in), affine.gain(rows, b, in[*scaleAt]));
+    return buildGradient(rows, b, in[dyAt], scaleAt ? in[*scaleAt] : Value(),
+                         scaleOffset);
   }
   /// `value` where the mask holds, 0 elsewhere.
   Value masked(OpBuilder &b, ValueRange in, Value value) {
@@ -495,7 +493,9 @@ public:
 private:
   Given given;
   Normalized normalized;
-  AffineStep affine;
+  FloatType xType;
+  AffineIn affineIn;
+  double scaleOffset;
   size_t dyAt;
   std::optional<size_t> scaleAt, maskAt;
 };

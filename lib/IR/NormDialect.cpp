@@ -175,7 +175,7 @@ static void printEpsilon(OpAsmPrinter &printer, Operation *,
   printEpsilonClause(printer, epsilon);
 }
 
-/// After `momentum`: number | `(` %value `:` type `)`
+/// After `momentum`, without a space: ` ` number | `(` %value `:` type `)`
 static ParseResult
 parseMomentum(OpAsmParser &parser, FloatAttr &momentum,
               std::optional<OpAsmParser::UnresolvedOperand> &operand,
@@ -196,8 +196,10 @@ static void printMomentum(OpAsmPrinter &printer, Operation *,
                           FloatAttr momentum, Value operand, Type type) {
   if (operand)
     printer << "(" << operand << " : " << type << ")";
-  else
+  else {
+    printer << " ";
     printShortest(printer, momentum.getValue());
+  }
 }
 
 #define GET_OP_CLASSES

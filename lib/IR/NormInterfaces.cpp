@@ -64,7 +64,21 @@ SmallVector<int64_t> norm::axesThatResultsLack(RowOpInterface op) {
   return lacking;
 }
 
-SmallVector<int64_t> norm::defaultTiedAxes(RowOpInterface op) {
+SmallVector<int64_t> norm::defaultAffineAxes(Operation *op) {
+  return cast<RowOpInterface>(op).getReducedAxes();
+}
+
+FloatType norm::defaultComputeType(Operation *op) {
+  return defaultComputeType(cast<RowOpInterface>(op).getInput(), Value());
+}
+
+FloatType norm::defaultSumElementType(Operation *op) {
+  return cast<FloatType>(
+      cast<RowOpInterface>(op).getInput().getType().getElementType());
+}
+
+SmallVector<int64_t> norm::defaultTiedAxes(Operation *norm) {
+  auto op = cast<RowOpInterface>(norm);
   SmallVector<int64_t> tied = axesThatResultsLack(op);
   for (int64_t axis : op.getReducedAxes())
     if (axis != op.getGroupedAxis() && !llvm::is_contained(tied, axis))

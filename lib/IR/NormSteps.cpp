@@ -320,7 +320,8 @@ Value Normalized::build(OpBuilder &b, ValueRange in) const {
   Value c = source.widened(rows, b, in.drop_front(first));
   for (size_t i = 0; i < row.means.size(); ++i)
     c = rows.sub(b, c, rows.toWork(b, in[first + source.inputs.size() + i]));
-  return rows.toCompute(b, rows.mul(b, c, factor(b, in)));
+  Value normalized = rows.mul(b, c, factor(b, in));
+  return isRounded ? rows.toCompute(b, normalized) : normalized;
 }
 
 //===----------------------------------------------------------------------===//

@@ -138,6 +138,11 @@ struct AffineStep {
   Value gain(RowBuilder &rows, OpBuilder &b, Value scale) const;
 };
 
+/// dy * (scale + offset) in work type, rounded to no narrow compute type;
+/// `scale` may be null.
+Value buildGradient(RowBuilder &rows, OpBuilder &b, Value dy, Value scale,
+                    double scaleOffset);
+
 /// What is subtracted from c, and the factor: statistics over the kept axes,
 /// computed or given.
 struct RowStatistics {
@@ -228,8 +233,11 @@ struct Statistics {
 /// x-hat in a body over all axes.
 class Normalized {
 public:
-  Normalized(RowBuilder &rows, const Source &source, const RowStatistics &row)
-      : rows(rows), source(source), row(row) {}
+  /// `isRounded`: whether x-hat is rounded to a narrow compute type, as it is
+  /// in a forward op and is not in a gradient.
+  Normalized(RowBuilder &rows, const Source &source, const RowStatistics &row,
+             bool isRounded)
+      : rows(rows), source(source), row(row), isRounded(isRounded) {}
 
   /// Appends what the body needs to see; call once, before `build`.
   void addTo(SmallVectorImpl<Indexed> &inputs);
@@ -244,6 +252,7 @@ private:
   RowBuilder &rows;
   const Source &source;
   const RowStatistics &row;
+  bool isRounded;
   size_t first = 0;
 };
 

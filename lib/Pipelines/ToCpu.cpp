@@ -16,6 +16,7 @@ using namespace mlir;
 
 void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
   // Each norm and its neighbours: one loop over tiles, in vector form.
+  pm.addPass(createSplitGradientsPass());
   pm.addPass(createConfigureNormPass());
   pm.addPass(createTileNormPass());
   pm.addPass(createLowerNormToLinalgPass());

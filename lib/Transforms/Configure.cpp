@@ -51,14 +51,12 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
 
   void configure(RowOpInterface op) {
     RankedTensorType type = op.getInput().getType();
-    // Nothing to tile; norm-lower-to-linalg takes the op whole.
-    if (llvm::is_contained(type.getShape(), 0)) {
-      remark::missed(op.getLoc(), remark::RemarkOpts::name("Strategy")
-                                      .category("norm-configure")
-                                      .function(functionName(op)))
-          << remark::reason("no strategy: x has an extent of 0");
-      return;
-    }
+    // norm-lower-to-linalg takes such ops whole.
+    if (llvm::is_contained(type.getShape(), 0))
+      return refuse(op, "x has an extent of 0");
+    if (!sumsShareAxes(op))
+      return refuse(op, "its sums run over different axes, see "
+                        "norm-split-gradients");
     TilePlan plan = TilePlan::get(op);
     int64_t chosenColumns =
         columns ? int64_t(columns) : chooseColumns(op, plan);
@@ -75,7 +73,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
         << remark::reason(
                "rows {0}, columns {1}: {2}; {3}", chosenRows, chosenColumns,
                plan.hasLanes ? "the innermost axis is kept, one lane an element"
-               : op.getTiedAxes().empty() ? "nothing is reduced"
+               : plan.reducesNothing ? "nothing is reduced"
                                           : "the innermost axis is reduced",
                isParallel ? std::string("on all threads")
                : bytes    ? llvm::formatv("on one thread: {0} bytes read and "
@@ -83,6 +81,13 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                                           *bytes)
                                 .str()
                           : std::string("on one thread: one tile"));
+  }
+
+  static void refuse(RowOpInterface op, StringRef reason) {
+    remark::missed(op.getLoc(), remark::RemarkOpts::name("Strategy")
+                                    .category("norm-configure")
+                                    .function(functionName(op)))
+        << remark::reason("no strategy: {0}", reason);
   }
 
   static StringRef functionName(Operation *op) {

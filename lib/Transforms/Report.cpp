@@ -140,7 +140,7 @@ static std::optional<int64_t> countParameters(NormOpInterface op) {
 /// Legal, but seldom meant.
 static void findWarnings(NormFacts &facts) {
   NormOpInterface op = facts.op;
-  if (facts.count == 1)
+  if (facts.count == 1 && !op.hasGivenStatistics())
     facts.warnings.push_back(
         op.isCentred()
             ? "each statistic covers one element: x minus its mean is 0"
@@ -181,10 +181,16 @@ static NormFacts collect(NormOpInterface op) {
 }
 
 static SmallVector<Typed> typedValues(NormOpInterface op) {
-  SmallVector<Typed> all{
-      {"x", op.getInput()},           {"residual", op.getResidualOrNull()},
-      {"scale", op.getScaleOrNull()}, {"shift", op.getShiftOrNull()},
-      {"y", op.getNormalized()},      {"sum", op.getSumOrNull()}};
+  SmallVector<Typed> all{{"x", op.getInput()},
+                         {"residual", op.getResidualOrNull()},
+                         {"mean", op.getGivenMeanOrNull()},
+                         {"variance", op.getGivenVarianceOrNull()},
+                         {"running_mean", op.getRunningUpdate().mean},
+                         {"running_variance", op.getRunningUpdate().variance},
+                         {"scale", op.getScaleOrNull()},
+                         {"shift", op.getShiftOrNull()},
+                         {"y", op.getNormalized()},
+                         {"sum", op.getSumOrNull()}};
   llvm::erase_if(all, [](const Typed &typed) { return !typed.value; });
   return all;
 }
@@ -219,6 +225,10 @@ static void printText(llvm::raw_ostream &os, const NormFacts &facts,
            (facts.count ? plural(*facts.count, "element") + " per statistic"
                         : std::string("a dynamic number of elements "
                                       "per statistic")) +
+           (op.getGroupedAxis()
+                ? "; " + plural(op.getNumGroups(), "group") + " of axis " +
+                      std::to_string(*op.getGroupedAxis())
+                : std::string()) +
            (hasAffine ? "; affine axes " + listText(op.getAffineAxesOrDefault())
                       : std::string()));
   line("epsilon",
@@ -260,8 +270,17 @@ static void printText(llvm::raw_ostream &os, const NormFacts &facts,
       affine += ", gain is scale + " + textOf(op.getScaleOffsetValue());
     line("affine", affine);
   }
-  line("statistics",
-       facts.statistics.empty() ? "none" : llvm::join(facts.statistics, ", "));
+  line("statistics", op.hasGivenStatistics() ? "given"
+                     : facts.statistics.empty()
+                         ? "none"
+                         : llvm::join(facts.statistics, ", "));
+  if (RunningUpdate running = op.getRunningUpdate())
+    line("running",
+         (running.momentum ? "momentum " + textOf(*running.momentum)
+                           : std::string("momentum is an operand")) +
+             ", the weight of the new value; variance over n" +
+             (running.correction ? " - " + std::to_string(running.correction)
+                                 : std::string()));
   line("placement", getPlacementName(op));
   line("strategy", facts.strategy.empty() ? "not chosen" : facts.strategy);
   std::string parameters =
@@ -348,6 +367,18 @@ static void printSpread(llvm::json::OStream &json, StringRef key,
   });
 }
 
+static void printRunning(llvm::json::OStream &json,
+                         const RunningUpdate &running) {
+  if (!running)
+    return json.attribute("running", nullptr);
+  json.attributeObject("running", [&] {
+    json.attribute("momentum", running.momentum
+                                   ? llvm::json::Value(*running.momentum)
+                                   : llvm::json::Value(nullptr));
+    json.attribute("correction", running.correction);
+  });
+}
+
 static void printJson(llvm::json::OStream &json, const NormFacts &facts,
                       size_t index) {
   NormOpInterface op = facts.op;
@@ -359,6 +390,10 @@ static void printJson(llvm::json::OStream &json, const NormFacts &facts,
   printList(json, "shape", op.getInput().getType().getShape());
   printList(json, "axes", op.getReducedAxes());
   json.attribute("count", orNull(facts.count));
+  json.attribute("channel_axis", orNull(op.getGroupedAxis()));
+  json.attribute("groups",
+                 orNull(op.getGroupedAxis() ? std::optional(op.getNumGroups())
+                                            : std::nullopt));
   printList(json, "affine_axes",
             op.getScaleOrNull() || op.getShiftOrNull()
                 ? op.getAffineAxesOrDefault()
@@ -383,6 +418,8 @@ static void printJson(llvm::json::OStream &json, const NormFacts &facts,
   json.attribute("affine_in", stringifyAffineIn(op.getAffineIn()));
   json.attribute("scale_offset", op.getScaleOffsetValue());
   printList(json, "statistics", facts.statistics);
+  json.attribute("given_statistics", op.hasGivenStatistics());
+  printRunning(json, op.getRunningUpdate());
   json.attribute("placement", getPlacementName(op));
   json.attribute("strategy", facts.strategy.empty()
                                  ? llvm::json::Value(nullptr)

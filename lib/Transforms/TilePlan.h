@@ -12,7 +12,7 @@
 #ifndef NORM_LIB_TRANSFORMS_TILEPLAN_H
 #define NORM_LIB_TRANSFORMS_TILEPLAN_H
 
-#include "Norm/IR/NormInterfaces.h"
+#include "Norm/IR/NormOps.h"
 
 namespace mlir::norm {
 
@@ -26,15 +26,19 @@ struct TilePlan {
   /// Whether tiles hold C elements of the innermost axis side by side, as
   /// lanes.
   bool hasLanes = false;
+  /// Whether tiles may have any shape.
+  bool reducesNothing = false;
 
   static TilePlan get(RowOpInterface op) {
     TilePlan plan;
     int64_t rank = op.getRank();
     SmallVector<int64_t> tied = op.getTiedAxes();
     plan.loopAxes = complementAxes(tied, rank);
-    if (tied.empty())
+    // A group is reduced within, though its axis is not tied.
+    plan.reducesNothing = tied.empty() && !op.getGroupedAxis();
+    if (plan.reducesNothing)
       plan.loopAxes.resize(rank > 2 ? rank - 2 : rank - 1);
-    plan.hasLanes = !tied.empty() &&
+    plan.hasLanes = !plan.reducesNothing &&
                     llvm::is_contained(plan.loopAxes, rank - 1) &&
                     op.getGroupedAxis() != rank - 1;
     if (!plan.hasLanes)
@@ -44,6 +48,24 @@ struct TilePlan {
     return plan;
   }
 };
+
+/// Whether all sums of an op run over the same axes, so that one tile can hold
+/// them: not if gradients of scale or shift sum over other axes than the
+/// statistics do. norm-split-gradients makes it so.
+inline bool sumsShareAxes(RowOpInterface op) {
+  auto sumsAreReduced = [&](ArrayRef<int64_t> affineAxes) {
+    return !op.getGroupedAxis() &&
+           complementAxes(affineAxes, op.getRank()) == op.getReducedAxes();
+  };
+  if (auto norm = dyn_cast<NormBackwardOpInterface>(op.getOperation()))
+    return (!norm.getDscaleOrNull() && !norm.getDshiftOrNull()) ||
+           sumsAreReduced(*norm.getForwardContract().affineAxes);
+  if (auto moments = dyn_cast<BackwardMomentsOp>(op.getOperation()))
+    return (!moments.getSumG() && !moments.getSumGx()) ||
+           (!moments.getDscale() && !moments.getDshift()) ||
+           sumsAreReduced(moments.getAffineAxesOrDefault());
+  return true;
+}
 
 } // namespace mlir::norm
 

@@ -169,7 +169,8 @@ func.func @two_sweeps(%dy: tensor<4x8xf32>, %m: tensor<4xf32>, %g: tensor<8xf32>
 // CHECK-NOT: "reduction"
 // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
 // CHECK: linalg.generic {{.*}} ["parallel", "parallel"]
-// CHECK: %[[DX:.+]] = arith.mulf
+// CHECK-COUNT-3: arith.subf
+// CHECK-NEXT: %[[DX:.+]] = arith.mulf
 // CHECK-NEXT: %[[MASKED:.+]] = arith.select %{{.+}}, %[[DX]], %[[ZERO]]
 // CHECK-NEXT: arith.truncf %[[MASKED]] : f32 to bf16
 func.func @backward_normalize(%dy: tensor<4x8xf32>, %x: tensor<4x8xf32>, %m: tensor<4xf32>, %n: tensor<4xi64>, %k: tensor<4x8xi1>) -> tensor<4x8xbf16> {

@@ -41,6 +41,9 @@ class Norm_BackwardOp<string mnemonic, Norm_Kind kind> :
     }
     bool hasConstantStatistics() { return }] #
       !if(kind.isGiven, "true", "false") # [{; }
+    ::mlir::Operation *rebuild(
+        ::mlir::OpBuilder &builder, ::mlir::Location loc,
+        const ::mlir::norm::BackwardContract &contract);
     ::mlir::norm::NormContract getForwardContract() {
       return ::mlir::norm::resolveContract(*this, getWrittenContract(),
                                            getAffineAxesOrDefault());
@@ -52,6 +55,12 @@ class Norm_BackwardOp<string mnemonic, Norm_Kind kind> :
       ::mlir::norm::NormContract contract;
   }] # Norm_WrittenContract<kind>.text # [{
       return contract;
+    }
+    ::mlir::Operation *$cppClass::rebuild(
+        ::mlir::OpBuilder &builder, ::mlir::Location loc,
+        const ::mlir::norm::BackwardContract &contract) {
+      return create(builder, loc, contract,
+                    ::llvm::to_vector((*this)->getDiscardableAttrs()));
     }
     ::llvm::LogicalResult $cppClass::verify() {
       // Accessors may be used only where the segments and types are right.

@@ -183,7 +183,7 @@ class Norm_ForwardOp<string mnemonic, Norm_Kind kind> :
     !if(kind.hasGroups, Norm_Clauses.group, "") #
     !strconcat(Norm_Clauses.contract, "") #
     !if(kind.hasRunning, [{
-       (`momentum` custom<Momentum>($momentum, $momentum_value,
+       (`momentum` `` custom<Momentum>($momentum, $momentum_value,
                                     type($momentum_value))^)?
        (`running_correction` $running_correction^)? }], "") #
     [{ attr-dict `:` type($x) `->` type($y) }] #

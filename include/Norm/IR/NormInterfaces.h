@@ -57,6 +57,8 @@ struct NormContract {
   static NormContract get(NormOpInterface op);
 };
 
+struct BackwardContract;
+
 /// How a training batch norm moves its running statistics; no operands where
 /// none are tracked.
 struct RunningUpdate {
@@ -86,8 +88,17 @@ llvm::SmallVector<int64_t> complementAxes(llvm::ArrayRef<int64_t> axes,
 std::optional<int64_t> staticExtent(ShapedType type,
                                     llvm::ArrayRef<int64_t> axes);
 
+/// The widest of f32 and the element types of x and residual (may be null).
+FloatType defaultComputeType(Value x, Value residual);
+
+/// Defaults of interface methods, for any op that implements the rest, itself
+/// or by an external model; see RowOpInterface and NormOpInterface.
+llvm::SmallVector<int64_t> defaultTiedAxes(Operation *op);
+llvm::SmallVector<int64_t> defaultAffineAxes(Operation *op);
+FloatType defaultComputeType(Operation *op);
+FloatType defaultSumElementType(Operation *op);
+
 /// See RowOpInterface.
-llvm::SmallVector<int64_t> defaultTiedAxes(RowOpInterface op);
 llvm::SmallVector<int64_t> statisticAxes(RowOpInterface op);
 std::optional<int64_t> staticReducedCount(RowOpInterface op);
 

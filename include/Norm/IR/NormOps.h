@@ -107,9 +107,6 @@ struct BackwardContract {
 /// null.
 FloatType widestElementType(FloatType atLeast, ArrayRef<Value> values);
 
-/// The widest of f32 and the element types of x and residual (may be null).
-FloatType defaultComputeType(Value x, Value residual);
-
 /// `written` with axes resolved and defaults filled in.
 NormContract resolveContract(RowOpInterface op, NormContract written,
                              ArrayRef<int64_t> affineAxes);

@@ -376,7 +376,7 @@ def Norm_UpdateRunningOp : Norm_StatisticsOp<"update_running", [],
   let assemblyFormat = [{
     $old `,` $observed `count` `(` $count `:` type($count) `)`
     `statistic` $statistic
-    (`momentum` custom<Momentum>($momentum, $momentum_value,
+    (`momentum` `` custom<Momentum>($momentum, $momentum_value,
                                  type($momentum_value))^)?
     (`running_correction` $running_correction^)? (`compute` $compute_type^)?
     attr-dict `:` type($old) `,` type($observed) `->` type($updated)

@@ -20,8 +20,25 @@ def LowerNormToLinalgPass : Pass<"norm-lower-to-linalg"> {
     blocked one, plain loops add one element after the other.
   }];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def SplitGradientsPass : Pass<"norm-split-gradients"> {
+  let summary = "make gradients that sum over different axes ops of their own";
+  let description = [{
+    The gradient of x sums along the axes of the statistics, those of scale and
+    shift along all axes but the affine ones. Where these differ, as in a layer
+    norm, no tile can hold both: the op is left with dx, and dscale and dshift
+    come from a `norm.backward_moments` of their own, with statistics of
+    `norm.moments` and `norm.rstd` where none are saved. In a batch norm, where
+    they are the same, nothing changes.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::norm::NormDialect", "::mlir::tensor::TensorDialect"
   ];
 }
 
@@ -34,6 +51,7 @@ def ConfigureNormPass : Pass<"norm-configure"> {
     alone; `rows` and `parallel` also from the kept extents. This is the only
     place with a cost model.
   }];
+  let dependentDialects = ["::mlir::norm::NormDialect"];
   let options = [
     Option<"rows", "rows", "int64_t", "0",
            "rows of a tile; 0 chooses">,
@@ -61,8 +79,8 @@ def TileNormPass : Pass<"norm-tile"> {
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect"
+    "::mlir::cf::ControlFlowDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
   ];
 }
 
