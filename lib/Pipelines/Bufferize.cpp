@@ -27,6 +27,7 @@ void norm::buildBufferize(OpPassManager &pm, const BufferizeOptions &options) {
 
   // Results are computed where the caller wants them.
   pm.addPass(createCSEPass());
+  pm.addPass(createSeparateDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   // A loop may carry a tensor that no buffer can hold in place.
   bufferization::OneShotBufferizePassOptions bufferize;

@@ -234,6 +234,20 @@ def LowerToReferencePass : Pass<"norm-lower-to-reference"> {
   ];
 }
 
+def SeparateDestinationsPass : Pass<"norm-separate-destinations"> {
+  let summary = "give every op a destination of its own";
+  let description = [{
+    Where one tensor is the destination of several ops, all but the first get
+    another: an empty or filled tensor is made again, any other is copied. Runs
+    before upstream's empty tensor elimination, which turns a destination into
+    the buffer of a result without telling the analysis that follows.
+  }];
+  let dependentDialects = [
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def DecomposeConcatPass : Pass<"norm-decompose-concat"> {
   let summary = "replace tensor.concat by insertions";
   let description = [{
