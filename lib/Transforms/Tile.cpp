@@ -192,6 +192,26 @@ static bool isElementwise(Operation *op) {
          });
 }
 
+/// Lets what asks for the extents of `op`'s results ask for those of its
+/// operands, so that the op is not kept for its shape alone.
+static void resolveExtents(RewriterBase &rewriter, Operation *op) {
+  SmallVector<tensor::DimOp> dims;
+  for (Operation *user : op->getUsers())
+    if (auto dim = dyn_cast<tensor::DimOp>(user))
+      if (dim.getConstantIndex())
+        dims.push_back(dim);
+  for (tensor::DimOp dim : dims) {
+    rewriter.setInsertionPoint(dim);
+    ReifiedRankedShapedTypeDims shapes;
+    if (failed(reifyResultShapes(rewriter, op, shapes)))
+      return;
+    unsigned result = cast<OpResult>(dim.getSource()).getResultNumber();
+    rewriter.replaceOp(dim, getValueOrCreateConstantIndexOp(
+                                rewriter, dim.getLoc(),
+                                shapes[result][*dim.getConstantIndex()]));
+  }
+}
+
 /// Fuses the elementwise producers whose only use is a slice in the loop.
 static void fuseProducers(RewriterBase &rewriter, scf::ForallOp loop) {
   SmallVector<tensor::ExtractSliceOp> slices(
@@ -199,7 +219,10 @@ static void fuseProducers(RewriterBase &rewriter, scf::ForallOp loop) {
   while (!slices.empty()) {
     tensor::ExtractSliceOp slice = slices.pop_back_val();
     Operation *producer = slice.getSource().getDefiningOp();
-    if (!isElementwise(producer) || !producer->hasOneUse())
+    if (!isElementwise(producer))
+      continue;
+    resolveExtents(rewriter, producer);
+    if (!producer->hasOneUse())
       continue;
     SmallVector<LoopLikeOpInterface> loops{loop};
     std::optional<scf::SCFFuseProducerOfSliceResult> fused =

@@ -262,6 +262,19 @@ LogicalResult TileProgram::recordLoops(linalg::GenericOp op,
   return success();
 }
 
+/// Whether `x` is there before `y`, a value of the same block or outside it.
+static bool comesBefore(OpFoldResult x, OpFoldResult y) {
+  auto value = dyn_cast<Value>(x), other = dyn_cast<Value>(y);
+  if (!value || !other)
+    return bool(other);
+  Operation *def = value.getDefiningOp(), *otherDef = other.getDefiningOp();
+  if (!def || !otherDef)
+    return !def && otherDef;
+  if (def->getBlock() != otherDef->getBlock())
+    return def->getBlock()->getParentOp()->isProperAncestor(otherDef);
+  return def->isBeforeInBlock(otherDef);
+}
+
 /// Records the extent of `axis` as dimension `dim` of `tensor`, preferring a
 /// static one, then one that is at hand as a value.
 void TileProgram::nameAxis(int number, int64_t dim, Value tensor) {
@@ -280,7 +293,9 @@ void TileProgram::nameAxis(int number, int64_t dim, Value tensor) {
     for (auto [position, size] : llvm::enumerate(slice.getMixedSizes()))
       if (!dropped.test(position))
         sizes.push_back(size);
-    axis.extent = sizes[dim];
+    // What asks for the axis may come before other slices of it.
+    if (!axis.extent || comesBefore(sizes[dim], axis.extent))
+      axis.extent = sizes[dim];
   } else if (!tensor.getDefiningOp<linalg::GenericOp>()) {
     axis.tensor = tensor;
     axis.dim = dim;
