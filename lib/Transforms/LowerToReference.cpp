@@ -29,15 +29,14 @@ using namespace mlir;
 using namespace mlir::norm;
 
 namespace {
-/// Replaces an op of an interface by the values that `lower` gives.
-template <typename InterfaceTy,
-          SmallVector<Value> (*lower)(InterfaceTy, OpBuilder &)>
-struct LowerPattern : public OpInterfaceRewritePattern<InterfaceTy> {
-  using OpInterfaceRewritePattern<InterfaceTy>::OpInterfaceRewritePattern;
+/// Replaces an op, or one with an interface, by the values it stands for.
+template <typename OpTy, template <typename> class PatternBase>
+struct LowerPattern : public PatternBase<OpTy> {
+  using PatternBase<OpTy>::PatternBase;
 
-  LogicalResult matchAndRewrite(InterfaceTy op,
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, lower(op, rewriter));
+    rewriter.replaceOp(op, reference::lower(op, rewriter));
     return success();
   }
 };
@@ -52,8 +51,15 @@ struct LowerToReference
 };
 } // namespace
 
+template <typename... OpTys> static void addOps(RewritePatternSet &patterns) {
+  patterns.add<LowerPattern<OpTys, OpRewritePattern>...>(patterns.getContext());
+}
+
 void norm::populateLowerNormToReferencePatterns(RewritePatternSet &patterns) {
-  patterns.add<LowerPattern<NormOpInterface, reference::lowerForward>,
-               LowerPattern<NormBackwardOpInterface, reference::lowerBackward>>(
-      patterns.getContext());
+  patterns
+      .add<LowerPattern<NormOpInterface, OpInterfaceRewritePattern>,
+           LowerPattern<NormBackwardOpInterface, OpInterfaceRewritePattern>>(
+          patterns.getContext());
+  addOps<MomentsOp, CombineMomentsOp, RstdOp, NormalizeOp, UpdateRunningOp,
+         BackwardMomentsOp, BackwardNormalizeOp>(patterns);
 }

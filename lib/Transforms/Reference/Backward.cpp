@@ -101,11 +101,8 @@ SmallVector<Indexed> Backward::inputs(ArrayRef<Indexed> more) const {
 }
 
 Value Backward::gradient(Scalar &s, Elements in) const {
-  Value g = s.widen(in[dy]);
-  if (scale)
-    g = s.mul(g,
-              gain(s, in[scale], contract.scaleOffset, rounding.atLeastF32()));
-  return g;
+  return reference::gradient(s, in[dy], in[scale], contract.scaleOffset,
+                             rounding.atLeastF32());
 }
 
 /// sum(g) / n and k * sum(g * x^) / (n - correction), without the mean of g
@@ -190,8 +187,8 @@ SmallVector<Value> Backward::lower() {
   return results;
 }
 
-SmallVector<Value> reference::lowerBackward(NormBackwardOpInterface op,
-                                            OpBuilder &builder) {
+SmallVector<Value> reference::lower(NormBackwardOpInterface op,
+                                    OpBuilder &builder) {
   assertWholeGroups(op, builder);
   return Backward(op, builder).lower();
 }

@@ -30,7 +30,6 @@ private:
   void updateRunning();
   Indexed normalize();
   Indexed rounded(const Indexed &statistic);
-  Indexed wholeMean();
 
   NormOpInterface op;
   RowSpace space;
@@ -80,15 +79,6 @@ void Forward::takeStatistics() {
   });
 }
 
-Indexed Forward::wholeMean() {
-  if (!row.delta)
-    return row.mean;
-  return space.map(space.kept, {row.mean, row.delta}, f64,
-                   [&](Scalar &s, Elements in) {
-                     return s.add(in[row.mean], in[row.delta]);
-                   });
-}
-
 /// running' = (1 - a) * running + a * new, and running where n is 0. The new
 /// variance rounds as the statistic does, with a divisor of its own.
 void Forward::updateRunning() {
@@ -99,7 +89,8 @@ void Forward::updateRunning() {
   Value a = update.momentum ? outer.constant(*update.momentum)
                             : outer.widen(update.momentumValue);
   Value rest = outer.sub(outer.constant(1.0), a);
-  Value by = divisor(space, update.correction), isEmpty = space.isEmpty();
+  Value by = divisor(space, update.correction);
+  Value isEmpty = outer.isEqual(space.count(), outer.constant(0.0));
   auto move = [&](Value running, const Indexed &observed,
                   function_ref<Value(Scalar &, Value)> toNew) {
     Indexed old = space.statistic(running);
@@ -111,8 +102,8 @@ void Forward::updateRunning() {
                        return s.select(isEmpty, in[old], s.narrow(moved, type));
                      });
   };
-  newMean =
-      move(update.mean, wholeMean(), [](Scalar &, Value mean) { return mean; });
+  newMean = move(update.mean, row.wholeMean(space),
+                 [](Scalar &, Value mean) { return mean; });
   newVariance =
       move(update.variance, row.squares, [&](Scalar &s, Value squares) {
         return rounding.step(s, s.div(squares, by));
@@ -152,9 +143,10 @@ SmallVector<Value> Forward::lower() {
   RunningUpdate update = op.getRunningUpdate();
   SmallVector<Value> results;
   for (OpResult result : op->getResults()) {
-    Indexed value = result == op.getNormalized()       ? y
-                    : result == op.getSumOrNull()      ? sum
-                    : result == op.getMeanOrNull()     ? rounded(wholeMean())
+    Indexed value = result == op.getNormalized()  ? y
+                    : result == op.getSumOrNull() ? sum
+                    : result == op.getMeanOrNull()
+                        ? rounded(row.wholeMean(space))
                     : result == op.getVarianceOrNull() ? rounded(row.q)
                     : result == op.getRstdOrNull()     ? rounded(row.r)
                     : result == update.newMean         ? newMean
@@ -164,8 +156,7 @@ SmallVector<Value> Forward::lower() {
   return results;
 }
 
-SmallVector<Value> reference::lowerForward(NormOpInterface op,
-                                           OpBuilder &builder) {
+SmallVector<Value> reference::lower(NormOpInterface op, OpBuilder &builder) {
   assertWholeGroups(op, builder);
   return Forward(op, builder).lower();
 }

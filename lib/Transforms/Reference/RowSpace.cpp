@@ -50,7 +50,6 @@ RowSpace::RowSpace(OpBuilder &builder, Location loc, Value x,
         getValueOrCreateConstantIndexOp(builder, loc, extents[axis]));
   reducedCount =
       s.widen(arith::IndexCastOp::create(s.b, s.b.getI64Type(), number));
-  reducedIsEmpty = s.isEqual(reducedCount, s.constant(0.0));
 }
 
 RowSpace::RowSpace(RowOpInterface op, OpBuilder &builder)

@@ -61,10 +61,8 @@ public:
   Indexed statistic(Value tensor) const { return {tensor, kept}; }
   SmallVector<int64_t> viewAxes(ArrayRef<int64_t> axesOfX) const;
 
-  /// Values outside of loops: the number of reduced elements, as an f64, and
-  /// whether it is 0.
+  /// The number of reduced elements as an f64, outside of loops.
   Value count() const { return reducedCount; }
-  Value isEmpty() const { return reducedIsEmpty; }
 
   /// One result per type and element over `axes`.
   SmallVector<Indexed> map(ArrayRef<int64_t> axes, ArrayRef<Indexed> inputs,
@@ -92,7 +90,7 @@ private:
   std::optional<int64_t> grouped;
   int64_t groups;
   SmallVector<OpFoldResult> extents;
-  Value reducedCount, reducedIsEmpty;
+  Value reducedCount;
 };
 
 } // namespace mlir::norm::reference

@@ -15,6 +15,8 @@ using namespace mlir::norm::reference;
 Value Scalar::widen(Value x) {
   if (x.getType().isF64())
     return x;
+  if (x.getType().isInteger(1))
+    return arith::UIToFPOp::create(b, b.getF64Type(), x);
   if (isa<IntegerType>(x.getType()))
     return arith::SIToFPOp::create(b, b.getF64Type(), x);
   return arith::ExtFOp::create(b, b.getF64Type(), x);

@@ -48,7 +48,7 @@ struct Scalar {
     return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
   }
 
-  /// A float of any type, or an i64, as an f64.
+  /// A float of any type, an i64, or an i1 (0 or 1), as an f64.
   Value widen(Value x);
 
   /// x as a value of `type`, to nearest and ties to even.

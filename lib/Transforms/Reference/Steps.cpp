@@ -9,6 +9,8 @@
 
 #include "mlir/IR/TypeUtilities.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::norm;
 using namespace mlir::norm::reference;
@@ -73,6 +75,12 @@ Value reference::gain(Scalar &s, Value scale, double offset, FloatType type) {
   return s.round(s.add(value, s.round(s.constant(offset), type)), type);
 }
 
+Value reference::gradient(Scalar &s, Value dy, Value scale, double offset,
+                          FloatType type) {
+  Value g = s.widen(dy);
+  return scale ? s.mul(g, gain(s, scale, offset, type)) : g;
+}
+
 Value AffineStep::apply(Scalar &s, Value normalized, Value scale,
                         Value shift) const {
   Value factor, bias;
@@ -103,6 +111,14 @@ Value RowStatistics::centre(Scalar &s, Elements in, Value c) const {
   return c;
 }
 
+Indexed RowStatistics::wholeMean(RowSpace &space) const {
+  if (!delta)
+    return mean;
+  return space.map(
+      space.kept, {mean, delta}, space.builder.getF64Type(),
+      [&](Scalar &s, Elements in) { return s.add(in[mean], in[delta]); });
+}
+
 Value reference::divisor(RowSpace &space, int64_t correction) {
   Scalar s(space.builder, space.loc);
   if (correction == 0)
@@ -110,27 +126,55 @@ Value reference::divisor(RowSpace &space, int64_t correction) {
   return s.sub(space.count(), s.constant(static_cast<double>(correction)));
 }
 
-RowStatistics reference::findMeans(RowSpace &space, const Rounding &rounding,
-                                   Indexed c, bool isCentred) {
+Value reference::dividePerCount(Scalar &s, Value value, Value count,
+                                int64_t correction) {
+  Value by = s.sub(count, s.constant(static_cast<double>(correction)));
+  return s.select(s.isLess(s.constant(0.0), by), s.div(value, by),
+                  s.constant(std::numeric_limits<double>::quiet_NaN()));
+}
+
+RowCount RowCount::get(RowSpace &space, Value mask) {
+  RowCount rows{space, space.full(mask), {}};
+  if (mask)
+    rows.perRow =
+        space.sums(space.kept, {rows.mask}, 1, [&](Scalar &s, Elements in) {
+          return SmallVector<Value>{s.widen(in[rows.mask])};
+        })[0];
+  return rows;
+}
+
+Value RowCount::counted(Scalar &s, Elements elements, Value term) const {
+  return mask ? s.select(elements[mask], term, s.constant(0.0)) : term;
+}
+
+RowStatistics reference::findMeans(const RowCount &rows,
+                                   const Rounding &rounding, Indexed c,
+                                   bool isCentred) {
+  RowSpace &space = rows.space;
   Type f64 = space.builder.getF64Type();
-  Value count = space.count(), isEmpty = space.isEmpty();
   RowStatistics found;
   if (!isCentred) {
-    found.squares = space.sums(space.kept, {c}, 1, [&](Scalar &s, Elements in) {
-      return SmallVector<Value>{s.mul(in[c], in[c])};
-    })[0];
+    found.squares =
+        space.sums(space.kept, {c, rows.mask}, 1, [&](Scalar &s, Elements in) {
+          return SmallVector<Value>{rows.counted(s, in, s.mul(in[c], in[c]))};
+        })[0];
     return found;
   }
-  Indexed total = space.sums(space.kept, {c}, 1, [&](Scalar &, Elements in) {
-    return SmallVector<Value>{in[c]};
-  })[0];
-  found.mean = space.map(space.kept, {total}, f64, [&](Scalar &s, Elements in) {
-    Value mean = rounding.step(s, s.div(in[total], count));
-    return s.select(isEmpty, s.constant(0.0), mean);
-  });
-  SmallVector<Indexed> sums =
-      space.sums(space.kept, {c, found.mean}, 2, [&](Scalar &s, Elements in) {
-        Value d = s.sub(in[c], in[found.mean]);
+  auto perCount = [&](Scalar &s, Elements in, Value sum) {
+    Value count = rows.in(in), zero = s.constant(0.0);
+    return s.select(s.isEqual(count, zero), zero, s.div(sum, count));
+  };
+  Indexed total =
+      space.sums(space.kept, {c, rows.mask}, 1, [&](Scalar &s, Elements in) {
+        return SmallVector<Value>{rows.counted(s, in, in[c])};
+      })[0];
+  found.mean = space.map(space.kept, {total, rows.perRow}, f64,
+                         [&](Scalar &s, Elements in) {
+                           return rounding.step(s, perCount(s, in, in[total]));
+                         });
+  SmallVector<Indexed> sums = space.sums(
+      space.kept, {c, found.mean, rows.mask}, 2, [&](Scalar &s, Elements in) {
+        Value d = rows.counted(s, in, s.sub(in[c], in[found.mean]));
         return SmallVector<Value>{d, s.mul(d, d)};
       });
   // A mean that was rounded to a narrow type is what the contract subtracts.
@@ -139,12 +183,12 @@ RowStatistics reference::findMeans(RowSpace &space, const Rounding &rounding,
     found.squares = sums[1];
     return found;
   }
-  SmallVector<Indexed> corrected =
-      space.map(space.kept, sums, {f64, f64}, [&](Scalar &s, Elements in) {
-        Value zero = s.constant(0.0), sumOfD = in[sums[0]];
-        Value delta = s.select(isEmpty, zero, s.div(sumOfD, count));
-        Value squares = s.sub(in[sums[1]], s.mul(sumOfD, delta));
-        return SmallVector<Value>{delta, s.max(squares, zero)};
+  SmallVector<Indexed> corrected = space.map(
+      space.kept, {sums[0], sums[1], rows.perRow}, {f64, f64},
+      [&](Scalar &s, Elements in) {
+        Value delta = perCount(s, in, in[sums[0]]);
+        Value squares = s.sub(in[sums[1]], s.mul(in[sums[0]], delta));
+        return SmallVector<Value>{delta, s.max(squares, s.constant(0.0))};
       });
   found.delta = corrected[0];
   found.squares = corrected[1];
@@ -156,14 +200,17 @@ RowStatistics reference::findStatistics(RowSpace &space, const FactorStep &step,
                                         int64_t correction) {
   Type f64 = space.builder.getF64Type();
   RowStatistics found =
-      findMeans(space, step.rounding, c, statistic == Statistic::Variance);
-  Value by = divisor(space, correction), isEmpty = space.isEmpty();
+      findMeans(RowCount::get(space, /*mask=*/{}), step.rounding, c,
+                statistic == Statistic::Variance);
+  Value by = divisor(space, correction);
   SmallVector<Indexed> factors = space.map(
       space.kept, {found.squares}, {f64, f64}, [&](Scalar &s, Elements in) {
         Value q = in[found.squares];
         if (statistic != Statistic::SumSquare)
           q = s.div(q, by);
-        q = s.select(isEmpty, s.constant(0.0), step.rounding.step(s, q));
+        Value zero = s.constant(0.0);
+        q = s.select(s.isEqual(space.count(), zero), zero,
+                     step.rounding.step(s, q));
         return SmallVector<Value>{q, step.factor(s, q)};
       });
   found.q = factors[0];

@@ -50,6 +50,10 @@ struct FactorStep {
 /// scale + offset, both cast to `type` and so is their sum.
 Value gain(Scalar &s, Value scale, double offset, FloatType type);
 
+/// g = dy * (scale + offset) of the backward ops, from elements as they are
+/// stored; scale may be null.
+Value gradient(Scalar &s, Value dy, Value scale, double offset, FloatType type);
+
 /// Step 7.
 struct AffineStep {
   Rounding rounding;
@@ -71,6 +75,8 @@ struct RowStatistics {
   Indexed q, r;
 
   SmallVector<Indexed> inputs() const { return {mean, delta, r}; }
+  /// mean + delta.
+  Indexed wholeMean(RowSpace &space) const;
   /// c - mean, and step 6 before it rounds.
   Value centre(Scalar &s, Elements in, Value c) const;
   Value normalize(Scalar &s, Elements in, Value c) const {
@@ -78,9 +84,28 @@ struct RowStatistics {
   }
 };
 
+/// Which elements count and how many of a row do, as f64s: all of them, or
+/// those where a mask holds.
+struct RowCount {
+  RowSpace &space;
+  Indexed mask, perRow;
+
+  static RowCount get(RowSpace &space, Value mask);
+  /// The count in a body over the kept axes that has `perRow` as an input, or
+  /// outside of loops where there is no mask.
+  Value in(Elements elements) const {
+    return perRow ? elements[perRow] : space.count();
+  }
+  /// `term`, or 0 where it does not count.
+  Value counted(Scalar &s, Elements elements, Value term) const;
+};
+
+/// value / (count - correction); NaN where that is not positive.
+Value dividePerCount(Scalar &s, Value value, Value count, int64_t correction);
+
 /// Steps 3 and 4 of c, an f64 tensor over all axes: means and sums of squares.
-RowStatistics findMeans(RowSpace &space, const Rounding &rounding, Indexed c,
-                        bool isCentred);
+RowStatistics findMeans(const RowCount &rows, const Rounding &rounding,
+                        Indexed c, bool isCentred);
 
 /// Steps 3 to 5.
 RowStatistics findStatistics(RowSpace &space, const FactorStep &step, Indexed c,
