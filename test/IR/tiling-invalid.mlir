@@ -89,3 +89,39 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+func.func @cut_batch(%x: tensor<2x12x6xf32>) -> tensor<2x12x6xf32> {
+  // expected-error @+3 {{expected a tile that covers reduced axis 0 wholly, got a part of it}}
+  // expected-error @+2 {{tile operation}}
+  // expected-error @+1 {{failed to generate tiling loops}}
+  %y = norm.batch_norm_training %x axes [0, 2] epsilon none : tensor<2x12x6xf32> -> tensor<2x12x6xf32>
+  return %y : tensor<2x12x6xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["norm.batch_norm_training"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tile, %loops = transform.structured.tile_using_for %op tile_sizes [1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// dscale sums over the rows, so that they are tied too.
+func.func @gradient(%dy: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>) {
+  // expected-error @+3 {{expected a tile that covers axis 0, which a result sums over, wholly, got a part of it}}
+  // expected-error @+2 {{tile operation}}
+  // expected-error @+1 {{failed to generate tiling loops}}
+  %dx, %dg = norm.layer_norm_backward %dy, %dy axes [1] epsilon none
+    : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32> dscale(tensor<8xf32>)
+  return %dx, %dg : tensor<4x8xf32>, tensor<8xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["norm.layer_norm_backward"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tile, %loops = transform.structured.tile_using_for %op tile_sizes [2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
