@@ -52,6 +52,8 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
   void configure(RowOpInterface op) {
     RankedTensorType type = op.getInput().getType();
     // norm-lower-to-linalg takes such ops whole.
+    if (type.getRank() == 0)
+      return refuse(op, "x is one element");
     if (llvm::is_contained(type.getShape(), 0))
       return refuse(op, "x has an extent of 0");
     if (!sumsShareAxes(op))
