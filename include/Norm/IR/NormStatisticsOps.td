@@ -141,7 +141,7 @@ def Norm_MomentsOp : Norm_StatisticsOp<"moments",
     Numerics. As the statistics of `norm.layer_norm`: the corrected two-pass
     form, in the compute type. `mean` and `m2` are of the compute type or of
     f64; in f64 they are the corrected mean and sum, not rounded to the compute
-    type. Whole tiles of a reduced axis merge as `norm.combine_moments` does
+    type. Tiles of a reduced axis merge as `norm.combine_moments` does, in f64
     (PartialReductionOpInterface).
 
     Constraints: V1 (axes), V3 (types), V8 (results), V9 (mask), V17 (a result
@@ -198,8 +198,8 @@ def Norm_CombineMomentsOp : Norm_StatisticsOp<"combine_moments",
     parts; the results have that shape without it.
 
     Numerics. `compute` is by default the widest of f32 and the types of `mean`
-    and `m2`. Sums run over parts in order. Results are of the compute type or
-    of f64.
+    and `m2`. u is formed twice, the second time about the first, by sums whose
+    order the number of parts decides. Results: that type or f64.
 
     Constraints: V3 (types), V8 (shapes and types), V17 (a result there is;
     `mean` needs its operand).
