@@ -57,13 +57,13 @@ def table(op):
     if op in ("l2_norm", "rms_norm", "batch_norm_inference"):
         attributes.remove(dict(correction=1))
     cases = pairwise(
-        "pairs", 24, allowed, build, op=f"{op}_backward", shape__axes__options_1=LAYOUTS[op],
+        "pairs", 18, allowed, build, op=f"{op}_backward", shape__axes__options_1=LAYOUTS[op],
         type__dy_type__parameter_type__options_2=TYPES, options_3=PLACED, options_4=attributes,
         operands=["", "g", "gmi", "mi", "gmvi", "rgd", "gmv", "gvi", "rgdmi", "gd"],
         results=[("dx",), ALL, ("dx", "dscale"), ("dx", "dshift"), ALL],
         dynamic=["no", "all", "kept", "reduced"], data=["levels", "normal"])
     for number, case in enumerate(cases):
-        yield case if number % 3 == 0 else replace(case, paths=BOTH)
+        yield case if number % 4 == 0 else replace(case, paths=BOTH)
 
 
 CHANNELS = ("layer_norm_backward", "batch_norm_training_backward")
@@ -116,9 +116,12 @@ TABLE = [
     *product("zero", op=["instance_norm_backward"], data="zero", shape=(2, 4, 9), axes=(2,),
              results=ALL, operands="g", options=[dict(
                  placement="none", zero_policy="zero", affine_axes=(1,))]),
+    *product("affine-in", op=["instance_norm_backward", "l2_norm_backward"], type=["bf16", "f16"],
+             shape=(9, 4, 33), axes=(2,), results=("dscale",), operands="", paths=BOTH,
+             options=[dict(affine_in="result", gradients="f32", affine_axes=(1,))]),
     # A narrow compute type is that of the saved statistics.
     *product("narrow", op=["layer_norm_backward", "batch_norm_training_backward"],
-             type=["bf16", "f16"], shape=(9, 33), axes=(1,), results=ALL, operands="gmi",
+             type=["bf16", "f32"], shape=(9, 33), axes=(1,), results=ALL, operands="gmi",
              options=[dict(compute="bf16", epsilon=0.25)]),
     # Memory layouts, large arrays and nothing to do.
     *product("layout", op=["layer_norm_backward"], layout=["fortran", "slice"], shape=(6, 7, 80),

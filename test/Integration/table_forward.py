@@ -101,7 +101,7 @@ def table(op):
     if op == "batch_norm_training":
         extra["running_type"] = ["", "f64", "bf16"]
     return pairwise(
-        "pairs", 24, allowed, build, op=op, shape__axes__options_1=LAYOUTS[op],
+        "pairs", 20, allowed, build, op=op, shape__axes__options_1=LAYOUTS[op],
         type__parameter_type__options_2=TYPES, options_3=PLACED, options_4=attributes,
         operands=["", "gu", "bua", "gb", "rgbu", "gbua"], results=RESULTS,
         dynamic=["no", "all", "kept", "reduced"], data=["levels", "normal"], **extra)
@@ -158,7 +158,7 @@ TABLE = [
     *product("narrow", op=["group_norm"], type="bf16", results=STATISTICS,
              shape__axes__options=[((4, 6, 9), (1, 2), dict(
                  groups=3, channel_axis=1, compute="bf16", epsilon=0.25))]),
-    *product("narrow", op=["l2_norm", "batch_norm_inference"], type=["f16", "bf16"],
+    *product("narrow", op=["l2_norm", "batch_norm_inference"], type=["f32", "bf16"],
              shape=(9, 33), axes=(0,), options=[dict(compute="bf16", epsilon=0.25)],
              results=("y",)),
     *product("narrow", op=["batch_norm_training"], type="f16", operands="gbu", results=BATCH,

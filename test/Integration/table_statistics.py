@@ -52,7 +52,7 @@ def pairs(op, most, **columns):
 
 
 TABLE = [
-    *pairs("moments", 24, shape__axes=AXES, type__options_1=TYPES, operands=["", "k"],
+    *pairs("moments", 18, shape__axes=AXES, type__options_1=TYPES, operands=["", "k"],
            options_2=[dict(about="mean"), dict(about="zero")], dynamic=DYNAMIC,
            results=[("count", "m2"), ("mean", "m2"), MOMENTS, ("m2",)]),
     *pairs("combine_moments", 16, shape__axes=[((7, 5), ()), ((2, 3, 4), ()), ((300, 3), ()),
@@ -65,7 +65,7 @@ TABLE = [
            options_2=PLACED, operands=["n", ""], dynamic=["no", "all"], data="levels",
            options_3=[{}, dict(correction=1), dict(zero_policy="zero")],
            results=[("rstd",), ("rstd", "variance")]),
-    *pairs("normalize", 20, shape__axes__options_1=AFFINE, type__options_2=TYPES,
+    *pairs("normalize", 14, shape__axes__options_1=AFFINE, type__options_2=TYPES,
            operands=["mgn", "mn", "gb", "mgbn", "bn"], parameter_type=["", "f32"],
            options_3=[{}, dict(scale_offset=1.0), dict(affine_in="result")], dynamic=DYNAMIC),
     *pairs("update_running", 16, shape__axes=[((9,), ()), ((3, 70), ())],
@@ -74,12 +74,12 @@ TABLE = [
                       dict(statistic="variance", running_correction=0)],
            operands__options_2=[("", dict(momentum=0.1)), ("", dict(momentum=1.0)), ("a", {})],
            dynamic=["no", "all"], results=("updated",)),
-    *pairs("backward_moments", 24, shape__axes__options_1=AFFINE, type__options_2=TYPES,
+    *pairs("backward_moments", 16, shape__axes__options_1=AFFINE, type__options_2=TYPES,
            operands=["mn", "mgn", "g", "gk", "mgnk", ""], dynamic=DYNAMIC,
            options_3=[{}, dict(scale_offset=0.5), dict(affine_in="result"),
                       dict(gradients="f32")],
            results=[SUMS, ("sum_gx",), ("sum_g", "sum_gx"), ("dscale", "dshift"), ("dscale",)]),
-    *pairs("backward_normalize", 24, shape__axes__options_1=AFFINE, type__options_2=TYPES,
+    *pairs("backward_normalize", 18, shape__axes__options_1=AFFINE, type__options_2=TYPES,
            options_3=PLACED, options_4=[{}, dict(correction=1), dict(scale_offset=0.5)],
            operands=["mn", "mgnv", "g", "gv", "mgnkv", "nkv"], dynamic=DYNAMIC,
            data=["levels", "normal"],

@@ -231,7 +231,7 @@ def evaluate(spec, x, residual=None, scale=None, shift=None, mean=None, variance
         c = to_rows(round_to(s, compute), spec)
 
         if spec.kind == "batch_norm_inference":
-            m = round_to(statistic_rows(mean, shape, spec, wide), compute)
+            m = statistic_rows(mean, shape, spec, wide)  # as it is, of whatever type
             centred = c - m[:, None]
             q = round_to(statistic_rows(variance, shape, spec, wide), compute)
         else:
