@@ -224,6 +224,29 @@ def test_programs_run_and_give_what_the_page_says(text, values, tmp_path, reques
         np.testing.assert_allclose(wide, expected, rtol=0, atol=slack, err_msg=name)
 
 
+def slug(heading):
+    """The anchor that a heading gets."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+PAGES = ["README.md", "CONTRIBUTING.md",
+         *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").glob("*.md")))]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(name):
+    page = ROOT / name
+    for target in re.findall(r"\]\(([^)\s]+)\)", BLOCK.sub("", page.read_text())):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        path = (page.parent / path) if path else page
+        assert path.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", path.read_text(), re.M)
+            assert anchor in map(slug, headings), target
+
+
 def test_every_op_has_a_section():
     listed = re.findall(r"^## `norm\.(\w+)`$", "".join(
         (ROOT / page).read_text() for page in PROGRAMS if "Spec" in page), re.M)
