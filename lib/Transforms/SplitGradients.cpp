@@ -162,6 +162,9 @@ void Splitter::run() {
   rewriter.setInsertionPoint(op);
   BackwardContract onlyDx = contract;
   onlyDx.dscaleType = onlyDx.dshiftType = FloatType();
+  // Without them and without a scale nothing is there to index (V17).
+  if (!forward.scale)
+    onlyDx.forward.affineAxes.reset();
   Operation *dx = op.rebuild(rewriter, loc, onlyDx);
   if (!dx)
     return;
@@ -201,11 +204,15 @@ static void split(BackwardMomentsOp op, RewriterBase &rewriter) {
   rewriter.setInsertionPoint(op);
   auto typeOf = [](Value value) { return value ? value.getType() : Type(); };
   auto create = [&](Type sumG, Type sumGX, Type dscale, Type dshift) {
+    Value scale = sumG || sumGX ? op.getScale() : Value();
     auto part = BackwardMomentsOp::create(
         rewriter, op.getLoc(), sumG, sumGX, dscale, dshift, op.getDy(),
-        op.getX(), op.getMean(), op.getRstd(),
-        sumG || sumGX ? op.getScale() : Value(), op.getMask(), op.getAxesAttr(),
-        op.getAffineAxesAttr(), op.getComputeTypeAttr(),
+        op.getX(), op.getMean(), op.getRstd(), scale, op.getMask(),
+        op.getAxesAttr(),
+        // Nothing to index, no axes (V17).
+        scale || dscale || dshift ? op.getAffineAxesAttr()
+                                  : DenseI64ArrayAttr(),
+        op.getComputeTypeAttr(),
         sumG || sumGX ? op.getScaleOffsetAttr() : rewriter.getF64FloatAttr(0.0),
         op.getAffineInAttr());
     part->setDiscardableAttrs(op->getDiscardableAttrDictionary());

@@ -75,3 +75,25 @@ func.func @moments(%dy: tensor<6x8xf32>, %x: tensor<6x8xf32>, %m: tensor<6xf32>,
     : tensor<6x8xf32>, tensor<6x8xf32> -> sum_g(tensor<6xf32>) sum_gx(tensor<6xf32>) dshift(tensor<8xf32>)
   return %sg, %sgx, %db : tensor<6xf32>, tensor<6xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Affine axes stay only with what they index (V17).
+// CHECK-LABEL: func @stated_axes
+// CHECK: norm.instance_norm_backward %{{.+}}, %{{.+}} axes [2] epsilon
+// CHECK-NOT: affine_axes
+// CHECK: norm.backward_moments {{.*}} axes [2] affine_axes [1]
+// CHECK: norm.backward_moments %{{.+}}, %{{.+}} rstd(%{{.+}} : tensor<2x3xf32>) axes [2]
+// CHECK-NOT: affine_axes
+// CHECK-SAME: -> sum_gx
+// CHECK: norm.backward_moments {{.*}} axes [2] affine_axes [1]
+// CHECK-SAME: -> dscale
+func.func @stated_axes(%dy: tensor<2x3x4xf32>, %x: tensor<2x3x4xf32>, %r: tensor<2x3xf32>)
+    -> (tensor<2x3x4xf32>, tensor<3xf32>, tensor<2x3xf32>, tensor<3xf32>) {
+  %dx, %db = norm.instance_norm_backward %dy, %x rstd(%r : tensor<2x3xf32>)
+    axes [2] epsilon none affine_axes [1]
+    : tensor<2x3x4xf32>, tensor<2x3x4xf32> -> tensor<2x3x4xf32> dshift(tensor<3xf32>)
+  %sgx, %dg = norm.backward_moments %dy, %x rstd(%r : tensor<2x3xf32>) axes [2] affine_axes [1]
+    : tensor<2x3x4xf32>, tensor<2x3x4xf32> -> sum_gx(tensor<2x3xf32>) dscale(tensor<3xf32>)
+  return %dx, %db, %sgx, %dg : tensor<2x3x4xf32>, tensor<3xf32>, tensor<2x3xf32>, tensor<3xf32>
+}
