@@ -34,9 +34,6 @@ LISTINGS = ("docs/Tutorial.md", "docs/Placement.md")
 PROGRAMS = ("docs/Spec.md", "docs/SpecBackward.md", "docs/SpecStatistics.md", "docs/QKNorm.md",
             "docs/Placement.md")
 
-# Run from their linalg form, with nothing to compare: the pipelines refuse some of them.
-LOWERED = ("SpecStatistics.md",)
-
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 FUNCTION = re.compile(r"func\.func @(\w+)\((.*?)\)\s*->.*?^  return (.*?) : (.*?)\n}", re.M | re.S)
 # Arguments of these names are squares and factors.
@@ -164,17 +161,17 @@ def random_array(rng, name, shape, element):
 
 
 def tolerance(function):
-    """Of the narrowest result, relative to its greatest magnitude."""
+    """Of the narrowest tensor, relative to the greatest magnitude of a result."""
     bits = {"f64": 40, "f32": 18, "f16": 10, "bf16": 7}
-    return 2.0 ** -min(bits.get(element, 52) for _, element in function.results.values())
+    tensors = {**function.arguments, **function.results}
+    return 2.0 ** -min(bits.get(element, 52) for _, element in tensors.values())
 
 
-def call(function, inputs, program, directory, compare):
-    """Runs a function on {name: array} as compiled and, to `compare`, as reference, which
-    must agree; returns {name: array}."""
-    command = [f"norm-run {program} --entry={function.name}"]
-    if compare:
-        command.append(f"--compare=reference --tolerance={tolerance(function)}")
+def call(function, inputs, program, directory):
+    """Runs a function on {name: array} as compiled and as reference, which must agree;
+    returns {name: array}."""
+    command = [f"norm-run {program} --entry={function.name} --compare=reference",
+               f"--tolerance={tolerance(function)}"]
     for name in function.arguments:
         save_npy(directory / f"{name}.in.npy", inputs[name])
         command.append(f"--input={directory}/{name}.in.npy")
@@ -197,12 +194,10 @@ def parse_values(text):
 
 
 @pytest.mark.parametrize("text, values", each(programs, PROGRAMS))
-def test_programs_run_and_give_what_the_page_says(text, values, tmp_path, request):
+def test_programs_run_and_give_what_the_page_says(text, values, tmp_path):
     program = tmp_path / "example.mlir"
     program.write_text(text)
-    compare = not any(page in request.node.name for page in LOWERED)
-    lower = "" if compare else f"--norm-lower-to-linalg -o {program}"
-    done = run(f"norm-opt {program} --verify-roundtrip {lower}")
+    done = run(f"norm-opt {program} --verify-roundtrip")
     assert done.returncode == 0, done.stdout
     functions = [Function(match) for match in FUNCTION.finditer(text)]
     assert functions
@@ -210,14 +205,14 @@ def test_programs_run_and_give_what_the_page_says(text, values, tmp_path, reques
     for function in functions:
         inputs = {name: random_array(rng, name, *tensor)
                   for name, tensor in function.arguments.items()}
-        call(function, inputs, program, tmp_path, compare)
+        call(function, inputs, program, tmp_path)
     if values is None:
         return
     said = parse_values(values)
     assert said.keys() == function.arguments.keys() | function.results.keys()
     inputs = {name: array(said[name][0], element)
               for name, (_, element) in function.arguments.items()}
-    for name, actual in call(function, inputs, program, tmp_path, compare).items():
+    for name, actual in call(function, inputs, program, tmp_path).items():
         expected, digit = said[name]
         slack = digit + 2.0**-21 * np.abs(expected).max()
         wide = actual if actual.dtype == np.int64 else widen(actual)
