@@ -76,11 +76,12 @@ MomentsOp::generateInitialTensorForPartialReduction(
 }
 
 /// The triple of two: what `slots` hold in the first, and `tile`.
-static SmallVector<Value>
-mergeIntoFirst(MomentsOp op, OpBuilder &b, Location loc, ValueRange slots,
-               ValueRange tile, ArrayRef<OpFoldResult> keptOffsets,
-               ArrayRef<OpFoldResult> keptSizes, size_t slotAxes,
-               TilingResult &result) {
+static SmallVector<Value> mergeIntoFirst(OpBuilder &b, Location loc,
+                                         ValueRange slots, ValueRange tile,
+                                         ArrayRef<OpFoldResult> keptOffsets,
+                                         ArrayRef<OpFoldResult> keptSizes,
+                                         size_t slotAxes,
+                                         TilingResult &result) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1),
                two = b.getIndexAttr(2);
   SmallVector<Value> pairs;
@@ -139,8 +140,8 @@ FailureOr<TilingResult> MomentsOp::tileToPartialReduction(
     result.tiledValues.assign(tile->result_begin(), tile->result_end());
   else
     result.tiledValues =
-        mergeIntoFirst(*this, b, loc, init, tile->getResults(), keptOffsets,
-                       keptSizes, reductionDims.size(), result);
+        mergeIntoFirst(b, loc, init, tile->getResults(), keptOffsets, keptSizes,
+                       reductionDims.size(), result);
   return result;
 }
 

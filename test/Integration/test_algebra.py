@@ -4,54 +4,48 @@ import numpy as np
 import pytest
 from norm.tools import norm_run
 
-# Two workers with 2 and 3 samples; what they exchange is a sum, and the parts' moments.
-SYNCHRONIZED = """
-func.func @main(%x0: tensor<2xCxf32>, %x1: tensor<3xCxf32>, %dy0: tensor<2xCxf32>, %dy1: tensor<3xCxf32>,
-                %g: tensor<Cxf32>, %b: tensor<Cxf32>, %rm: tensor<Cxf32>, %rv: tensor<Cxf32>)
-    -> (tensor<2xCxf32>, tensor<3xCxf32>, tensor<2xCxf32>, tensor<3xCxf32>, tensor<Cxf32>, tensor<Cxf32>) {
-  %n0, %m0, %q0 = norm.moments %x0 axes [0] about mean
-    : tensor<2xCxf32> -> count(tensor<Cxi64>) mean(tensor<Cxf64>) m2(tensor<Cxf64>)
-  %n1, %m1, %q1 = norm.moments %x1 axes [0] about mean
-    : tensor<3xCxf32> -> count(tensor<Cxi64>) mean(tensor<Cxf64>) m2(tensor<Cxf64>)
-  %n0e = tensor.expand_shape %n0 [[0, 1]] output_shape [1, C] : tensor<Cxi64> into tensor<1xCxi64>
-  %n1e = tensor.expand_shape %n1 [[0, 1]] output_shape [1, C] : tensor<Cxi64> into tensor<1xCxi64>
-  %ns = tensor.concat dim(0) %n0e, %n1e : (tensor<1xCxi64>, tensor<1xCxi64>) -> tensor<2xCxi64>
-  %m0e = tensor.expand_shape %m0 [[0, 1]] output_shape [1, C] : tensor<Cxf64> into tensor<1xCxf64>
-  %m1e = tensor.expand_shape %m1 [[0, 1]] output_shape [1, C] : tensor<Cxf64> into tensor<1xCxf64>
-  %ms = tensor.concat dim(0) %m0e, %m1e : (tensor<1xCxf64>, tensor<1xCxf64>) -> tensor<2xCxf64>
-  %q0e = tensor.expand_shape %q0 [[0, 1]] output_shape [1, C] : tensor<Cxf64> into tensor<1xCxf64>
-  %q1e = tensor.expand_shape %q1 [[0, 1]] output_shape [1, C] : tensor<Cxf64> into tensor<1xCxf64>
-  %qs = tensor.concat dim(0) %q0e, %q1e : (tensor<1xCxf64>, tensor<1xCxf64>) -> tensor<2xCxf64>
-  %n, %mean, %m2 = norm.combine_moments count(%ns : tensor<2xCxi64>) mean(%ms : tensor<2xCxf64>)
-    m2(%qs : tensor<2xCxf64>) -> count(tensor<Cxi64>) mean(tensor<Cxf64>) m2(tensor<Cxf64>)
-  %r = norm.rstd %m2 count(%n : tensor<Cxi64>) epsilon inside_sqrt 1.0e-5 compute f32 : tensor<Cxf64> -> tensor<Cxf32>
-  %y0 = norm.normalize %x0 mean(%mean : tensor<Cxf64>) rstd(%r : tensor<Cxf32>) scale(%g : tensor<Cxf32>)
-    shift(%b : tensor<Cxf32>) axes [0] affine_axes [1] : tensor<2xCxf32> -> tensor<2xCxf32>
-  %y1 = norm.normalize %x1 mean(%mean : tensor<Cxf64>) rstd(%r : tensor<Cxf32>) scale(%g : tensor<Cxf32>)
-    shift(%b : tensor<Cxf32>) axes [0] affine_axes [1] : tensor<3xCxf32> -> tensor<3xCxf32>
-  %rm1 = norm.update_running %rm, %mean count(%n : tensor<Cxi64>) statistic mean momentum 0.1
-    : tensor<Cxf32>, tensor<Cxf64> -> tensor<Cxf32>
-  %rv1 = norm.update_running %rv, %m2 count(%n : tensor<Cxi64>) statistic variance momentum 0.1
-    : tensor<Cxf32>, tensor<Cxf64> -> tensor<Cxf32>
-  %a0, %c0 = norm.backward_moments %dy0, %x0 mean(%mean : tensor<Cxf64>) rstd(%r : tensor<Cxf32>)
-    scale(%g : tensor<Cxf32>) axes [0] affine_axes [1]
-    : tensor<2xCxf32>, tensor<2xCxf32> -> sum_g(tensor<Cxf64>) sum_gx(tensor<Cxf64>)
-  %a1, %c1 = norm.backward_moments %dy1, %x1 mean(%mean : tensor<Cxf64>) rstd(%r : tensor<Cxf32>)
-    scale(%g : tensor<Cxf32>) axes [0] affine_axes [1]
-    : tensor<3xCxf32>, tensor<3xCxf32> -> sum_g(tensor<Cxf64>) sum_gx(tensor<Cxf64>)
-  %e = tensor.empty() : tensor<Cxf64>
-  %sg = linalg.add ins(%a0, %a1 : tensor<Cxf64>, tensor<Cxf64>) outs(%e : tensor<Cxf64>) -> tensor<Cxf64>
-  %sgx = linalg.add ins(%c0, %c1 : tensor<Cxf64>, tensor<Cxf64>) outs(%e : tensor<Cxf64>) -> tensor<Cxf64>
-  %dx0 = norm.backward_normalize %dy0, %x0 mean(%mean : tensor<Cxf64>) rstd(%r : tensor<Cxf32>)
-    scale(%g : tensor<Cxf32>) sum_g(%sg : tensor<Cxf64>) sum_gx(%sgx : tensor<Cxf64>) count(%n : tensor<Cxi64>)
-    axes [0] epsilon inside_sqrt 1.0e-5 affine_axes [1] : tensor<2xCxf32>, tensor<2xCxf32> -> tensor<2xCxf32>
-  %dx1 = norm.backward_normalize %dy1, %x1 mean(%mean : tensor<Cxf64>) rstd(%r : tensor<Cxf32>)
-    scale(%g : tensor<Cxf32>) sum_g(%sg : tensor<Cxf64>) sum_gx(%sgx : tensor<Cxf64>) count(%n : tensor<Cxi64>)
-    axes [0] epsilon inside_sqrt 1.0e-5 affine_axes [1] : tensor<3xCxf32>, tensor<3xCxf32> -> tensor<3xCxf32>
-  return %y0, %y1, %dx0, %dx1, %rm1, %rv1
-    : tensor<2xCxf32>, tensor<3xCxf32>, tensor<2xCxf32>, tensor<3xCxf32>, tensor<Cxf32>, tensor<Cxf32>
-}
-"""
+
+def synchronized(c):
+    """Two workers normalize 2 and 3 samples of one batch of c channels, and go back: what they
+    exchange is the moments of their part, and its sums of gradients."""
+    v, d, n = (f"tensor<{c}x{kind}>" for kind in ("f32", "f64", "i64"))
+    part = (f"tensor<2x{c}xf32>", f"tensor<3x{c}xf32>")
+    lines = [f"func.func @main(%x0: {part[0]}, %x1: {part[1]}, %dy0: {part[0]}, %dy1: {part[1]}, "
+             f"%g: {v}, %b: {v}, %rm: {v}, %rv: {v}) "
+             f"-> ({part[0]}, {part[1]}, {part[0]}, {part[1]}, {v}, {v}) {{"]
+    for w, x in enumerate(part):
+        lines.append(f"%n{w}, %m{w}, %q{w} = norm.moments %x{w} axes [0] about mean "
+                     f": {x} -> count({n}) mean({d}) m2({d})")
+    for name, one in (("n", n), ("m", d), ("q", d)):
+        flat = one.replace(f"{c}x", f"{2 * c}x")
+        lines += [f"%f{name} = tensor.concat dim(0) %{name}0, %{name}1 : ({one}, {one}) -> {flat}",
+                  f"%{name}s = tensor.expand_shape %f{name} [[0, 1]] output_shape [2, {c}] "
+                  f": {flat} into {one.replace('<', '<2x')}"]
+    parts = {kind: kind.replace("<", "<2x") for kind in (n, d)}
+    lines += [
+        f"%n, %mean, %m2 = norm.combine_moments count(%ns : {parts[n]}) mean(%ms : {parts[d]}) "
+        f"m2(%qs : {parts[d]}) -> count({n}) mean({d}) m2({d})",
+        f"%r = norm.rstd %m2 count(%n : {n}) epsilon inside_sqrt 1.0e-5 compute f32 : {d} -> {v}",
+        f"%rm1 = norm.update_running %rm, %mean count(%n : {n}) statistic mean momentum 0.1 "
+        f": {v}, {d} -> {v}",
+        f"%rv1 = norm.update_running %rv, %m2 count(%n : {n}) statistic variance momentum 0.1 "
+        f": {v}, {d} -> {v}",
+        f"%e = tensor.empty() : {d}"]
+    given = f"mean(%mean : {d}) rstd(%r : {v}) scale(%g : {v})"
+    for w, x in enumerate(part):
+        lines += [f"%y{w} = norm.normalize %x{w} {given} shift(%b : {v}) axes [0] affine_axes [1] "
+                  f": {x} -> {x}",
+                  f"%a{w}, %c{w} = norm.backward_moments %dy{w}, %x{w} {given} axes [0] "
+                  f"affine_axes [1] : {x}, {x} -> sum_g({d}) sum_gx({d})"]
+    lines += [f"%{name} = linalg.add ins(%{name}0, %{name}1 : {d}, {d}) outs(%e : {d}) -> {d}"
+              for name in "ac"]
+    for w, x in enumerate(part):
+        lines.append(f"%dx{w} = norm.backward_normalize %dy{w}, %x{w} {given} sum_g(%a : {d}) "
+                     f"sum_gx(%c : {d}) count(%n : {n}) axes [0] epsilon inside_sqrt 1.0e-5 "
+                     f"affine_axes [1] : {x}, {x} -> {x}")
+    lines += [f"return %y0, %y1, %dx0, %dx1, %rm1, %rv1 "
+              f": {part[0]}, {part[1]}, {part[0]}, {part[1]}, {v}, {v}", "}", ""]
+    return "\n".join(lines)
 
 
 @pytest.mark.parametrize("place", [0.0, 1e6])
@@ -65,8 +59,7 @@ def test_0_8_unequal_parts_are_one_batch(place, tmp_path):
     g, b, rm = (rng.standard_normal(channels).astype(np.float32) for _ in range(3))
     rv = rng.random(channels).astype(np.float32)
     y0, y1, dx0, dx1, new_mean, new_variance = norm_run(
-        tmp_path, SYNCHRONIZED.replace("xCx", f"x{channels}x").replace("<Cx", f"<{channels}x")
-        .replace(" C]", f" {channels}]"),
+        tmp_path, synchronized(channels),
         [x[:2], x[2:], dy[:2], dy[2:], g, b, rm, rv], ["f32"] * 6)
 
     wide = x.astype(np.float64)
@@ -88,12 +81,14 @@ def test_0_8_unequal_parts_are_one_batch(place, tmp_path):
 
 
 RAGGED = """
-func.func @main(%x: tensor<4x6xf32>, %k: tensor<4x6xi1>, %b: tensor<6xf32>) -> (tensor<6xi64>, tensor<4x6xf32>) {
+func.func @main(%x: tensor<4x6xf32>, %k: tensor<4x6xi1>, %b: tensor<6xf32>)
+    -> (tensor<6xi64>, tensor<4x6xf32>) {
   %n, %mean, %m2 = norm.moments %x mask(%k : tensor<4x6xi1>) axes [0] about mean
     : tensor<4x6xf32> -> count(tensor<6xi64>) mean(tensor<6xf32>) m2(tensor<6xf32>)
-  %r = norm.rstd %m2 count(%n : tensor<6xi64>) epsilon inside_sqrt 1.0e-5 : tensor<6xf32> -> tensor<6xf32>
-  %y = norm.normalize %x mean(%mean : tensor<6xf32>) rstd(%r : tensor<6xf32>) shift(%b : tensor<6xf32>)
-    axes [0] affine_axes [1] : tensor<4x6xf32> -> tensor<4x6xf32>
+  %r = norm.rstd %m2 count(%n : tensor<6xi64>) epsilon inside_sqrt 1.0e-5
+    : tensor<6xf32> -> tensor<6xf32>
+  %y = norm.normalize %x mean(%mean : tensor<6xf32>) rstd(%r : tensor<6xf32>)
+    shift(%b : tensor<6xf32>) axes [0] affine_axes [1] : tensor<4x6xf32> -> tensor<4x6xf32>
   return %n, %y : tensor<6xi64>, tensor<4x6xf32>
 }
 """
@@ -111,11 +106,13 @@ def test_0_6_positions_that_one_sequence_reaches(tmp_path):
 
 
 WHOLE = """
-func.func @main(%x: tensor<3x5xf32>, %k: tensor<3x5xi1>) -> (tensor<i64>, tensor<f64>, tensor<f32>, tensor<3x5xf32>) {
+func.func @main(%x: tensor<3x5xf32>, %k: tensor<3x5xi1>)
+    -> (tensor<i64>, tensor<f64>, tensor<f32>, tensor<3x5xf32>) {
   %n, %mean, %m2 = norm.moments %x mask(%k : tensor<3x5xi1>) axes [0, 1] about mean
     : tensor<3x5xf32> -> count(tensor<i64>) mean(tensor<f64>) m2(tensor<f32>)
   %r = norm.rstd %m2 count(%n : tensor<i64>) epsilon none correction 1 : tensor<f32> -> tensor<f32>
-  %y = norm.normalize %x mean(%mean : tensor<f64>) rstd(%r : tensor<f32>) axes [0, 1] : tensor<3x5xf32> -> tensor<3x5xf32>
+  %y = norm.normalize %x mean(%mean : tensor<f64>) rstd(%r : tensor<f32>) axes [0, 1]
+    : tensor<3x5xf32> -> tensor<3x5xf32>
   return %n, %mean, %m2, %y : tensor<i64>, tensor<f64>, tensor<f32>, tensor<3x5xf32>
 }
 """
