@@ -224,6 +224,8 @@ def LowerToReferencePass : Pass<"norm-lower-to-reference"> {
     each step of an f16 or bf16 compute type, the steps of `affine_in result`,
     and the results. Operands, epsilon and scale + offset are cast to the
     compute type, but steps in f32 are not rounded to it in between.
+    Gradients round at their results only; the statistics they compute again
+    round as the forward op's do.
 
     Rounding to f16 and bf16 is correct from f64 (no double rounding) and does
     not depend on the target's instructions.
