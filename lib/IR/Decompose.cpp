@@ -171,6 +171,8 @@ SmallVector<Value> ForwardDecomposer::run() {
 FailureOr<SmallVector<Value>> norm::decomposeNorm(NormOpInterface op,
                                                   OpBuilder &builder) {
   if (op.getGroupedAxis() && op.getNumGroups() != 1)
-    return decomposeGroups(op, builder);
+    return decomposeGroups(op, builder, [](RowOpInterface view, OpBuilder &b) {
+      return decomposeNorm(cast<NormOpInterface>(view.getOperation()), b);
+    });
   return ForwardDecomposer(op, builder).run();
 }

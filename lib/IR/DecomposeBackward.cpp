@@ -267,6 +267,9 @@ SmallVector<Value> BackwardDecomposer::run() {
 FailureOr<SmallVector<Value>>
 norm::decomposeNormBackward(NormBackwardOpInterface op, OpBuilder &builder) {
   if (op.getGroupedAxis() && op.getNumGroups() != 1)
-    return decomposeGroups(op, builder);
+    return decomposeGroups(op, builder, [](RowOpInterface view, OpBuilder &b) {
+      return decomposeNormBackward(
+          cast<NormBackwardOpInterface>(view.getOperation()), b);
+    });
   return BackwardDecomposer(op, builder).run();
 }

@@ -120,13 +120,14 @@ static NormContract onView(GroupView &view, RowOpInterface op,
 }
 
 FailureOr<SmallVector<Value>> norm::decomposeGroups(NormOpInterface op,
-                                                    OpBuilder &builder) {
+                                                    OpBuilder &builder,
+                                                    DecomposeFn decompose) {
   assertWholeGroups(op, builder);
   GroupView view(op, builder);
   NormContract contract =
       onView(view, op, NormContract::get(op), op.getAffineAxesOrDefault());
   auto viewOp = LayerNormOp::create(builder, op.getLoc(), contract);
-  FailureOr<SmallVector<Value>> values = decomposeNorm(viewOp, builder);
+  FailureOr<SmallVector<Value>> values = decompose(viewOp, builder);
   viewOp->erase();
   if (failed(values))
     return failure();
@@ -139,7 +140,8 @@ FailureOr<SmallVector<Value>> norm::decomposeGroups(NormOpInterface op,
 }
 
 FailureOr<SmallVector<Value>> norm::decomposeGroups(NormBackwardOpInterface op,
-                                                    OpBuilder &builder) {
+                                                    OpBuilder &builder,
+                                                    DecomposeFn decompose) {
   assertWholeGroups(op, builder);
   GroupView view(op, builder);
   BackwardContract contract = BackwardContract::get(op);
@@ -148,7 +150,7 @@ FailureOr<SmallVector<Value>> norm::decomposeGroups(NormBackwardOpInterface op,
   contract.dy = view.expand(contract.dy, all);
   contract.dsum = view.expand(contract.dsum, all);
   auto viewOp = LayerNormBackwardOp::create(builder, op.getLoc(), contract);
-  FailureOr<SmallVector<Value>> values = decomposeNormBackward(viewOp, builder);
+  FailureOr<SmallVector<Value>> values = decompose(viewOp, builder);
   viewOp->erase();
   if (failed(values))
     return failure();

@@ -278,12 +278,14 @@ Value buildStatisticWeight(RowBuilder &rows, OpBuilder &b, EpsilonAttr epsilon,
                            Value q);
 
 /// The op on a view of x whose grouped axis is two, [groups, C/groups], as
-/// linalg with the op's own results: the decomposition of an op of several
-/// groups.
-FailureOr<SmallVector<Value>> decomposeGroups(NormOpInterface op,
-                                              OpBuilder &builder);
+/// `decompose` has it, with the op's own results. The view is a layer norm.
+using DecomposeFn = function_ref<FailureOr<SmallVector<Value>>(
+    RowOpInterface view, OpBuilder &builder)>;
+FailureOr<SmallVector<Value>>
+decomposeGroups(NormOpInterface op, OpBuilder &builder, DecomposeFn decompose);
 FailureOr<SmallVector<Value>> decomposeGroups(NormBackwardOpInterface op,
-                                              OpBuilder &builder);
+                                              OpBuilder &builder,
+                                              DecomposeFn decompose);
 
 } // namespace mlir::norm
 

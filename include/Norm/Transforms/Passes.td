@@ -134,6 +134,51 @@ def FuseResidualPass : Pass<"norm-fuse-residual"> {
   let dependentDialects = ["::mlir::norm::NormDialect"];
 }
 
+def GeneralizeNormPass : Pass<"norm-generalize", "::mlir::ModuleOp"> {
+  let summary = "rewrite named norms in the statistics algebra";
+  let description = [{
+    Replaces each named norm by what it is made of:
+
+    ```
+    forward    moments, rstd, normalize; update_running for both running
+               statistics
+    backward   moments and rstd where they are not saved, backward_moments,
+               backward_normalize
+    ```
+
+    A residual is added, and `dsum` to dx, by `linalg.generic`; groups are a view
+    of x. Between the ops statistics are f64, whatever the compute type.
+
+    With `parts` the rows are divided: `axis` of x is cut into that many
+    contiguous parts, from `floor(p * n / parts)` on, some of them empty where it
+    is shorter. Moments are those of each part, merged by `combine_moments`; the
+    sums of a gradient are added part after part.
+
+    With `cut` x is itself one of several parts, and each function that holds a
+    named norm is cut where the parts exchange statistics. `@f` becomes `@f.0`,
+    `@f.1`, ...; see docs/Sync.md for their arguments and results.
+
+    Fails, with one error, where `axis` is not reduced or is split into groups,
+    where a norm that subtracts a mean in f16 or bf16 is divided, where
+    `affine_in result` is used with a sum of another type than x's, and on
+    functions that cannot be cut.
+  }];
+  let options = [
+    Option<"parts", "parts", "int64_t", "0",
+           "number of parts that rows are cut into; 0 leaves them whole">,
+    Option<"axis", "axis", "int64_t", "-1",
+           "axis of x that parts divide; -1 takes the first reduced one">,
+    Option<"cut", "cut", "bool", "false",
+           "cut functions where programs exchange statistics">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::func::FuncDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::norm::NormDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def RaiseNormPass : Pass<"norm-raise"> {
   let summary = "find decomposed normalizations and raise them to norm ops";
   let description = [{
