@@ -48,6 +48,8 @@ protected:
   Moments buildMoments();
   /// The number of elements that each statistic covers, of one part.
   Value countOf(Value part);
+  /// The same of all parts, where no exchange is needed to know it; else null.
+  Value knownCount();
   /// Sums over all parts, from those of each part.
   SmallVector<Value> addParts(ArrayRef<SmallVector<Value>> ofParts);
   /// r, and q where asked for, in the compute type.
@@ -196,6 +198,10 @@ Value Generalizer::sumOverParts(Value stacked) {
 SmallVector<Value> Generalizer::addParts(ArrayRef<SmallVector<Value>> ofParts) {
   if (!isSplit())
     return ofParts.front();
+  if (options.sum)
+    return llvm::map_to_vector(ofParts.front(), [&](Value value) {
+      return options.sum(builder, loc, value);
+    });
   return llvm::map_to_vector(stack(ofParts),
                              [&](Value all) { return sumOverParts(all); });
 }
@@ -252,9 +258,28 @@ Value Generalizer::countOf(Value part) {
   return momentsOf(part, /*wantsCount=*/true, /*wantsSums=*/false).count;
 }
 
+Value Generalizer::knownCount() {
+  if (!hasCount() || !options.count)
+    return {};
+  RankedTensorType type = keptType(i64);
+  IntegerAttr count = builder.getI64IntegerAttr(*options.count);
+  if (type.hasStaticShape())
+    return arith::ConstantOp::create(builder, loc,
+                                     DenseElementsAttr::get(type, count));
+  return rows.fill(arith::ConstantOp::create(builder, loc, count), rows.kept);
+}
+
 Moments Generalizer::buildMoments() {
   if (!isSplit())
     return momentsOf(source, hasCount(), /*wantsSums=*/true);
+  Value count = knownCount();
+  bool wantsCount = hasCount() && !count;
+  if (options.sum && !isCentred()) {
+    Moments all = momentsOf(source, wantsCount, /*wantsSums=*/true);
+    all.m2 = options.sum(builder, loc, all.m2);
+    all.count = wantsCount ? options.sum(builder, loc, all.count) : count;
+    return all;
+  }
   SmallVector<SmallVector<Value>> ofParts;
   for (Value part : partsOf(source, rows.all)) {
     Moments one = momentsOf(part, /*wantsCount=*/true, /*wantsSums=*/true);
@@ -266,10 +291,10 @@ Moments Generalizer::buildMoments() {
   }
   SmallVector<Value> all = stack(ofParts);
   auto merged = CombineMomentsOp::create(
-      builder, loc, hasCount() ? keptType(i64) : Type(),
+      builder, loc, wantsCount ? keptType(i64) : Type(),
       isCentred() ? keptType(f64) : Type(), keptType(f64), all.front(),
       isCentred() ? all[1] : Value(), all.back(), /*compute_type=*/TypeAttr());
-  return {merged.getMergedCount(), merged.getMergedMean(),
+  return {wantsCount ? merged.getMergedCount() : count, merged.getMergedMean(),
           merged.getMergedM2()};
 }
 
@@ -481,6 +506,8 @@ Value BackwardGeneralizer::buildDx() {
         TypeAttr::get(rows.workType), APFloat(contract.scaleOffset));
   }
   SmallVector<SmallVector<Value>> ofParts;
+  if (!count)
+    count = knownCount();
   bool addsCount = hasCount() && !count;
   for (auto [dy, x, scale] :
        llvm::zip_equal(partsOf(op.getDy(), rows.all), partsOf(source, rows.all),
@@ -488,9 +515,10 @@ Value BackwardGeneralizer::buildDx() {
     SmallVector<Value> &values = ofParts.emplace_back();
     if (addsCount)
       values.push_back(countOf(x));
-    // Where x is whole, one sweep makes the parameters' gradients as well.
-    auto sums = buildSums(dy, x, scale, /*wantsRows=*/true,
-                          /*wantsParameters=*/!isSplit());
+    // Where nothing is cut, one sweep makes the parameters' gradients as well.
+    auto sums =
+        buildSums(dy, x, scale, /*wantsRows=*/true,
+                  /*wantsParameters=*/!isSplit() || options.sum != nullptr);
     if (isCentred())
       values.push_back(sums.getSumG());
     values.push_back(sums.getSumGx());

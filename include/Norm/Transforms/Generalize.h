@@ -25,6 +25,12 @@ struct GeneralizeOptions {
   /// [1, kept dims..], returns those of all parts, [?, kept dims..], in the
   /// same order. `parts` is then 0.
   std::function<SmallVector<Value>(OpBuilder &, Location, ValueRange)> exchange;
+  /// With `exchange`, for statistics that only add up: given this part's, the
+  /// sum over all parts. Absent: they are exchanged, and added in order.
+  std::function<Value(OpBuilder &, Location, Value)> sum;
+  /// With `exchange`, the number of elements that a statistic of all parts
+  /// covers, where it is static.
+  std::optional<int64_t> count;
 };
 
 /// The named norm `op`, forward (NormOpInterface) or backward
