@@ -9,6 +9,7 @@
 
 #include "Norm/IR/NormOps.h"
 #include "Norm/IR/RuntimeOpVerification.h"
+#include "Norm/IR/ShardingInterfaceImpl.h"
 #include "Norm/IR/ValueBoundsOpInterfaceImpl.h"
 #include "Norm/Pipelines/Pipelines.h"
 #include "Norm/Transforms/BufferizableOpInterfaceImpl.h"
@@ -20,6 +21,7 @@ void norm::registerAllDialects(DialectRegistry &registry) {
   registry.insert<NormDialect>();
   registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   registerBufferizableOpInterfaceExternalModels(registry);
+  registerShardingInterfaceExternalModels(registry);
   registerValueBoundsOpInterfaceExternalModels(registry);
 }
 

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Shard/Interfaces/ShardingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/RuntimeVerifiableOpInterface.h"
@@ -35,6 +36,7 @@ using namespace mlir::norm;
 template <typename... OpTys> static void declarePromises(NormDialect &dialect) {
   dialect.declarePromisedInterfaces<ValueBoundsOpInterface, OpTys...>();
   dialect.declarePromisedInterfaces<RuntimeVerifiableOpInterface, OpTys...>();
+  dialect.declarePromisedInterfaces<shard::ShardingInterface, OpTys...>();
   dialect.declarePromisedInterfaces<bufferization::BufferizableOpInterface,
                                     OpTys...>();
 }

@@ -29,8 +29,9 @@ from norm.types import cast, float_type, widen
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("NORM_BUILD_DIR", ROOT / "build"))
 
-COMMANDS = ("README.md", "docs/Tutorial.md", "docs/Placement.md", "docs/Sync.md")
-LISTINGS = ("docs/Tutorial.md", "docs/Placement.md")
+COMMANDS = ("README.md", "docs/Tutorial.md", "docs/Placement.md", "docs/Sync.md",
+            "docs/Sharding.md")
+LISTINGS = ("docs/Tutorial.md", "docs/Placement.md", "docs/Sharding.md")
 PROGRAMS = ("docs/Spec.md", "docs/SpecBackward.md", "docs/SpecStatistics.md", "docs/QKNorm.md",
             "docs/Placement.md")
 
