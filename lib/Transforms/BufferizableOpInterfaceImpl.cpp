@@ -50,8 +50,7 @@ struct RefusingModel
   }
 };
 
-template <typename... OpTys>
-void attachToAll(MLIRContext &context) {
+template <typename... OpTys> void attachToAll(MLIRContext &context) {
   (OpTys::template attachInterface<RefusingModel<OpTys>>(context), ...);
 }
 } // namespace

@@ -76,7 +76,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                "rows {0}, columns {1}: {2}; {3}", chosenRows, chosenColumns,
                plan.hasLanes ? "the innermost axis is kept, one lane an element"
                : plan.reducesNothing ? "nothing is reduced"
-                                          : "the innermost axis is reduced",
+                                     : "the innermost axis is reduced",
                isParallel ? std::string("on all threads")
                : bytes    ? llvm::formatv("on one thread: {0} bytes read and "
                                           "written",

@@ -58,6 +58,16 @@ private:
   Value buildSource();
   /// Fills in mean and rstd where they are not saved.
   void buildStatistics(Value source);
+  /// Whether a mean in f64 is too coarse: it would be what f64 data is centred
+  /// by, where the forward op subtracts a pair.
+  bool needsPair() {
+    return op.getStatistic() == Statistic::Variance && contract.dscaleType &&
+           forward.computeType.isF64() && !contract.mean &&
+           !contract.variance && !contract.rstd &&
+           forward.affineIn == AffineIn::Compute;
+  }
+  /// x-hat of `source`, by a forward norm; its factor becomes 1.
+  Value buildNormalized(Value source);
   RankedTensorType typeAt(Value tensor, ArrayRef<int64_t> at, Type element);
 
   NormBackwardOpInterface op;
@@ -72,34 +82,44 @@ private:
 } // namespace
 
 Value Splitter::buildSource() {
-  if (!forward.residual)
+  auto xType = cast<FloatType>(getElementTypeOrSelf(forward.x.getType()));
+  bool isRounded = forward.computeType.getWidth() < xType.getWidth();
+  if (!forward.residual && !isRounded)
     return expanded(forward.x);
-  // What is normalized is the unrounded sum: rounded to the compute type alone.
-  FloatType addType =
-      widestElementType(forward.computeType, {forward.x, forward.residual});
+  // Step 2 of the contract, which the algebra's gradients leave to their x: c
+  // is rounded to the compute type once, x or the unrounded sum. It keeps x's
+  // type, to which `affine_in result` rounds x-hat.
+  SmallVector<Value> addends{forward.x};
+  if (forward.residual)
+    addends.push_back(forward.residual);
+  FloatType addType = widestElementType(forward.computeType, addends);
+  FloatType resultType = forward.residual ? forward.computeType : xType;
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(rewriter, loc, forward.x);
-  Value empty =
-      tensor::EmptyOp::create(rewriter, loc, sizes, forward.computeType);
-  SmallVector<AffineMap> maps(3, rewriter.getMultiDimIdentityMap(op.getRank()));
+  Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, resultType);
+  SmallVector<AffineMap> maps(addends.size() + 1,
+                              rewriter.getMultiDimIdentityMap(op.getRank()));
   SmallVector<utils::IteratorType> iterators(op.getRank(),
                                              utils::IteratorType::parallel);
-  auto widen = [&](OpBuilder &b, Value value) -> Value {
-    return value.getType() == addType
-               ? value
-               : Value(arith::ExtFOp::create(b, loc, addType, value));
+  auto convert = [&](OpBuilder &b, Value value, FloatType type) -> Value {
+    auto from = cast<FloatType>(value.getType());
+    if (from == type)
+      return value;
+    if (from.getWidth() < type.getWidth())
+      return arith::ExtFOp::create(b, loc, type, value);
+    return arith::TruncFOp::create(b, loc, type, value);
   };
-  auto sum = linalg::GenericOp::create(
-      rewriter, loc, empty.getType(), ValueRange{forward.x, forward.residual},
-      ValueRange{empty}, maps, iterators,
-      [&](OpBuilder &b, Location, ValueRange in) {
-        Value value =
-            arith::AddFOp::create(b, loc, widen(b, in[0]), widen(b, in[1]));
-        if (addType != forward.computeType)
-          value = arith::TruncFOp::create(b, loc, forward.computeType, value);
-        linalg::YieldOp::create(b, loc, value);
+  auto source = linalg::GenericOp::create(
+      rewriter, loc, empty.getType(), addends, ValueRange{empty}, maps,
+      iterators, [&](OpBuilder &b, Location, ValueRange in) {
+        Value value = convert(b, in[0], addType);
+        if (forward.residual)
+          value =
+              arith::AddFOp::create(b, loc, value, convert(b, in[1], addType));
+        value = convert(b, value, forward.computeType);
+        linalg::YieldOp::create(b, loc, convert(b, value, resultType));
       });
-  return expanded(sum.getResult(0));
+  return expanded(source.getResult(0));
 }
 
 RankedTensorType Splitter::typeAt(Value tensor, ArrayRef<int64_t> at,
@@ -155,6 +175,27 @@ void Splitter::buildStatistics(Value source) {
             .getRstd();
 }
 
+Value Splitter::buildNormalized(Value source) {
+  NormContract norm;
+  norm.x = source;
+  norm.axes = axes;
+  norm.epsilon = forward.epsilon;
+  norm.computeType = norm.resultType = forward.computeType;
+  norm.correction = forward.correction;
+  norm.zeroPolicy = forward.zeroPolicy;
+  int64_t rank = cast<RankedTensorType>(source.getType()).getRank();
+  SmallVector<OpFoldResult> extents;
+  for (int64_t axis : complementAxes(axes, rank))
+    extents.push_back(tensor::getMixedSize(rewriter, loc, source, axis));
+  Value one = arith::ConstantOp::create(
+      rewriter, loc, FloatAttr::get(forward.computeType, 1.0));
+  Value empty =
+      tensor::EmptyOp::create(rewriter, loc, extents, forward.computeType);
+  contract.rstd =
+      linalg::FillOp::create(rewriter, loc, one, empty).getResult(0);
+  return LayerNormOp::create(rewriter, loc, norm).getY();
+}
+
 void Splitter::run() {
   // x-hat is rounded to the type of x, which the unrounded sum does not have.
   if (forward.residual && forward.affineIn == AffineIn::Result)
@@ -170,7 +211,10 @@ void Splitter::run() {
     return;
 
   Value source = buildSource();
-  buildStatistics(source);
+  if (needsPair())
+    source = buildNormalized(source);
+  else
+    buildStatistics(source);
   auto gradient = [&](FloatType element) {
     return element ? typeAt(source, affineAxes, element) : RankedTensorType();
   };
