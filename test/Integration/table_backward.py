@@ -117,7 +117,7 @@ TABLE = [
              results=ALL, operands="g", options=[dict(
                  placement="none", zero_policy="zero", affine_axes=(1,))]),
     *product("affine-in", op=["instance_norm_backward", "l2_norm_backward"], type=["bf16", "f16"],
-             shape=(9, 4, 33), axes=(2,), results=("dscale",), operands="", paths=BOTH,
+             shape=(9, 4, 33), axes=(2,), results=("dx", "dscale"), operands="", paths=BOTH,
              options=[dict(affine_in="result", gradients="f32", affine_axes=(1,))]),
     # A narrow compute type is that of the saved statistics.
     *product("narrow", op=["layer_norm_backward", "batch_norm_training_backward"],
