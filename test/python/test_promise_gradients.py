@@ -181,3 +181,13 @@ def test_running_values_of_batch_norm():
         other = evaluate(replace(spec, **wrong), x, running_mean=old, running_variance=old)
         with pytest.raises(AssertionError, match="running_variance"):
             check(right, {"running_variance": other.running_variance})
+
+
+def test_an_infinity_decides_its_own_column_only():
+    x, dy, _ = setting(6, 9)
+    x[2, 4] = np.inf
+    right = evaluate_backward(NormSpec(kind="rms_norm_backward", axes=(1,)), dy, x)
+    assert np.isnan(right["dscale"][4]) and np.isfinite(np.delete(right["dscale"], 4)).all()
+    check(right, {"dscale": np.nextafter(right["dscale"], f32(9))})
+    with pytest.raises(AssertionError, match="dscale"):
+        check(right, {"dscale": right["dscale"] * f32(1.001)})

@@ -70,7 +70,9 @@ def input_gradient(g, xhat, r, share_g, share_gx):
 def parameter_gradients(spec, shape, dy, xhat, x_type, arithmetic, target):
     """dscale and dshift; dy and xhat are rows, wide."""
     affine = spec.affine(len(shape))
-    row_size = np.abs(xhat).max(axis=1, keepdims=True, initial=0)
+    # An element that is not finite decides its own sums only.
+    finite = np.where(np.isfinite(xhat), np.abs(xhat), 0)
+    row_size = finite.max(axis=1, keepdims=True, initial=0)
     extra = np.zeros_like(xhat)
     if spec.affine_in == "result":
         slack = ULPS_AT_TIES[arithmetic] * ulp(row_size, arithmetic)
