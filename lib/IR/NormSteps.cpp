@@ -67,6 +67,21 @@ Value Source::widened(RowBuilder &rows, OpBuilder &b, ValueRange in) const {
   return rows.toCompute(b, value);
 }
 
+Value norm::buildGradientSource(RowBuilder &rows,
+                                const NormContract &contract) {
+  FloatType xType = RowBuilder::elementTypeOf(contract.x);
+  if (!contract.residual && rows.computeType.getWidth() >= xType.getWidth())
+    return contract.x;
+  Source source =
+      Source::build(rows, contract, /*wantsSum=*/false, /*sumType=*/xType);
+  FloatType type = contract.residual ? rows.computeType : xType;
+  return rows.elementwise(source.inputs, rows.all, type,
+                          [&](OpBuilder &b, Location, ValueRange in) {
+                            return SmallVector<Value>{rows.cast(
+                                b, source.widened(rows, b, in), type)};
+                          });
+}
+
 bool Source::fills(FloatType workType) const {
   return llvm::any_of(inputs, [&](const Indexed &indexed) {
     return RowBuilder::elementTypeOf(indexed.tensor).getWidth() >=

@@ -167,6 +167,11 @@ public:
   bool fills(FloatType workType) const;
 };
 
+/// c as a tensor over all axes, as the algebra's gradients take it: they round
+/// nothing, so x is rounded to a narrow compute type here (and keeps its own
+/// type), and so is the unrounded sum of x and residual.
+Value buildGradientSource(RowBuilder &rows, const NormContract &contract);
+
 /// Splits a given mean into the pair that is subtracted: the value in work type
 /// and, where the mean is wider, the rest.
 SmallVector<Indexed> splitMean(RowBuilder &rows, Value mean);

@@ -538,16 +538,7 @@ Value BackwardGeneralizer::buildDx() {
 }
 
 SmallVector<Value> BackwardGeneralizer::run() {
-  buildSource(/*sumType=*/{});
-  // The algebra's gradients take c as it is: a narrow compute type rounds it.
-  FloatType type = RowBuilder::elementTypeOf(source);
-  if (rows.computeType.getWidth() < type.getWidth())
-    source =
-        rows.elementwise({rows.full(source)}, rows.all, type,
-                         [&](OpBuilder &b, Location, ValueRange in) {
-                           return SmallVector<Value>{rows.cast(
-                               b, rows.cast(b, in[0], rows.computeType), type)};
-                         });
+  source = buildGradientSource(rows, contract);
   buildStatistics();
   Value dx = buildDx();
   if (op.getDsumOrNull())

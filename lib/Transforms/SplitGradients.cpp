@@ -14,6 +14,7 @@
 
 #include "Norm/Transforms/Passes.h"
 
+#include "../IR/RowBuilder.h"
 #include "Norm/IR/GroupView.h"
 #include "Norm/IR/NormOps.h"
 #include "TilePlan.h"
@@ -54,8 +55,6 @@ private:
   Value expanded(Value tensor) {
     return view ? view->expand(tensor, all) : tensor;
   }
-  /// x, or x + residual in compute type, on the view.
-  Value buildSource();
   /// Fills in mean and rstd where they are not saved.
   void buildStatistics(Value source);
   /// Whether a mean in f64 is too coarse: it would be what f64 data is centred
@@ -80,47 +79,6 @@ private:
   SmallVector<int64_t> all, axes, affineAxes;
 };
 } // namespace
-
-Value Splitter::buildSource() {
-  auto xType = cast<FloatType>(getElementTypeOrSelf(forward.x.getType()));
-  bool isRounded = forward.computeType.getWidth() < xType.getWidth();
-  if (!forward.residual && !isRounded)
-    return expanded(forward.x);
-  // Step 2 of the contract, which the algebra's gradients leave to their x: c
-  // is rounded to the compute type once, x or the unrounded sum. It keeps x's
-  // type, to which `affine_in result` rounds x-hat.
-  SmallVector<Value> addends{forward.x};
-  if (forward.residual)
-    addends.push_back(forward.residual);
-  FloatType addType = widestElementType(forward.computeType, addends);
-  FloatType resultType = forward.residual ? forward.computeType : xType;
-  SmallVector<OpFoldResult> sizes =
-      tensor::getMixedSizes(rewriter, loc, forward.x);
-  Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, resultType);
-  SmallVector<AffineMap> maps(addends.size() + 1,
-                              rewriter.getMultiDimIdentityMap(op.getRank()));
-  SmallVector<utils::IteratorType> iterators(op.getRank(),
-                                             utils::IteratorType::parallel);
-  auto convert = [&](OpBuilder &b, Value value, FloatType type) -> Value {
-    auto from = cast<FloatType>(value.getType());
-    if (from == type)
-      return value;
-    if (from.getWidth() < type.getWidth())
-      return arith::ExtFOp::create(b, loc, type, value);
-    return arith::TruncFOp::create(b, loc, type, value);
-  };
-  auto source = linalg::GenericOp::create(
-      rewriter, loc, empty.getType(), addends, ValueRange{empty}, maps,
-      iterators, [&](OpBuilder &b, Location, ValueRange in) {
-        Value value = convert(b, in[0], addType);
-        if (forward.residual)
-          value =
-              arith::AddFOp::create(b, loc, value, convert(b, in[1], addType));
-        value = convert(b, value, forward.computeType);
-        linalg::YieldOp::create(b, loc, convert(b, value, resultType));
-      });
-  return expanded(source.getResult(0));
-}
 
 RankedTensorType Splitter::typeAt(Value tensor, ArrayRef<int64_t> at,
                                   Type element) {
@@ -210,7 +168,8 @@ void Splitter::run() {
   if (!dx)
     return;
 
-  Value source = buildSource();
+  RowBuilder rows(op, rewriter);
+  Value source = expanded(buildGradientSource(rows, forward));
   if (needsPair())
     source = buildNormalized(source);
   else
