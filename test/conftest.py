@@ -8,6 +8,12 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "test" / "Integration"))
+sys.path.insert(0, str(ROOT / "test" / "Rewrites"))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--mutate", action="store_true",
+                     help="switch off every precondition of every rewrite, not today's part only")
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,9 @@ enum class StatisticsMode {
   Widen ///< use the op's default compute type
 };
 
+/// What a rewrite may change: nothing, or how results round.
+enum class FpPolicy { Strict, Real };
+
 /// Formats of `norm-report`.
 enum class ReportFormat { Text, Json };
 

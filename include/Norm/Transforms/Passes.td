@@ -134,6 +134,81 @@ def FuseResidualPass : Pass<"norm-fuse-residual"> {
   let dependentDialects = ["::mlir::norm::NormDialect"];
 }
 
+def SimplifyNormPass : Pass<"norm-simplify"> {
+  let summary = "rewrite norms and their neighbours to less work";
+  let description = [{
+    Applies the rewrites of docs/Rewrites.md that `canonicalize` leaves out. Each
+    has a gate: `E` keeps every bit, `R` is equal in real arithmetic, `N` needs
+    more (no NaN, no infinity, no signed zero). The default, `fp-policy=strict`,
+    applies E alone.
+
+    A rewrite that matches but may not apply leaves a `missed` remark of category
+    `norm-simplify`, named `<rule>.<condition>` for the first condition that does
+    not hold; one that applies leaves a `passed` remark named `<rule>`.
+  }];
+  let options = [
+    Option<"policy", "fp-policy", "::mlir::norm::FpPolicy",
+           /*default=*/"::mlir::norm::FpPolicy::Strict",
+           "What a rewrite may change",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::norm::FpPolicy::Strict, "strict",
+                        "nothing: results keep every bit (gate E)"),
+             clEnumValN(::mlir::norm::FpPolicy::Real, "real",
+                        "how results round (gates E and R)"))}]>,
+    Option<"nnan", "nnan", "bool", "false", "values are not NaN (gate N)">,
+    Option<"ninf", "ninf", "bool", "false", "values are not infinite (gate N)">,
+    Option<"nsz", "nsz", "bool", "false",
+           "the sign of a zero does not matter (gate N)">,
+    Option<"unifyKinds", "unify-kinds", "bool", "false",
+           "write group and instance norms as the plainest op with the same "
+           "statistics (C15); hides which norm was written">,
+    Option<"rotations", "rotations", "bool", "false",
+           "move an RMS norm before a multiplication by a constant orthogonal "
+           "matrix (C31)">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::norm::NormDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def FoldBatchNormPass : Pass<"norm-fold-batch-norm"> {
+  let summary = "fold batch norm inference into convolutions and matmuls";
+  let description = [{
+    Multiplies the constant weights of a convolution or matmul by the factors of
+    the `norm.batch_norm_inference` that follows (C17) or precedes (C18) it, and
+    makes the rest a bias. Constants are folded in f64 and rounded once. Equal in
+    real arithmetic; asking for the pass is asking for that.
+
+    Never across an activation, a cast, padding that the shift would have to
+    reach, or weights that are quantized or not constant: a `missed` remark of
+    category `norm-fold-batch-norm` says why.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::norm::NormDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def FoldAffinePass : Pass<"norm-fold-affine"> {
+  let summary = "fold a norm's scale and shift into the matmuls that follow";
+  let description = [{
+    Multiplies the constant weights of every matmul or convolution that reads a
+    norm by the norm's constant gain, and adds what its shift contributes as a
+    bias (C18, C19). All consumers are rewritten or none. Constants are folded in
+    f64 and rounded once. Equal in real arithmetic; asking for the pass is asking
+    for that. A `missed` remark of category `norm-fold-affine` says why a norm
+    keeps its scale and shift.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::norm::NormDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def GeneralizeNormPass : Pass<"norm-generalize", "::mlir::ModuleOp"> {
   let summary = "rewrite named norms in the statistics algebra";
   let description = [{

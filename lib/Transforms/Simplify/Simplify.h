@@ -1,0 +1,37 @@
+//===- Simplify.h - The rewrites of norm-simplify -*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NORM_TRANSFORMS_SIMPLIFY_H
+#define NORM_TRANSFORMS_SIMPLIFY_H
+
+#include "Norm/IR/Rewrite.h"
+
+namespace mlir::norm {
+
+/// Constant scale and shift, and what is added to a norm's result: C4, C5, C20.
+void populateSimplifyAffinePatterns(RewritePatternSet &patterns,
+                                    const RewritePolicy &policy);
+/// What a norm removes from its input again: C7 to C10, C13.
+void populateSimplifyInputPatterns(RewritePatternSet &patterns,
+                                   const RewritePolicy &policy);
+/// A norm as one of another kind, or none: C11, C12, C14, C16, C28, C35; C15.
+void populateSimplifyKindPatterns(RewritePatternSet &patterns,
+                                  const RewritePolicy &policy);
+void populateUnifyKindPatterns(RewritePatternSet &patterns,
+                               const RewritePolicy &policy);
+/// Transposes, reshapes, broadcasts, slices, concatenations: C21 to C25; C31.
+void populateSimplifyReshapePatterns(RewritePatternSet &patterns,
+                                     const RewritePolicy &policy);
+void populateRotationPatterns(RewritePatternSet &patterns,
+                              const RewritePolicy &policy);
+/// What several norms have in common: C27, C33, C34.
+void populateSimplifySharingPatterns(RewritePatternSet &patterns,
+                                     const RewritePolicy &policy);
+
+} // namespace mlir::norm
+
+#endif // NORM_TRANSFORMS_SIMPLIFY_H
