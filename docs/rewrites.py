@@ -29,7 +29,7 @@ What the passes may do to a norm, and when. Every rewrite has a gate:
 | gate | results |
 |---|---|
 | E | keep every bit, in the reference and on the CPU under the same strategy |
-| R | are equal in real arithmetic: `norm-simplify{fp-policy=real}`, or a pass that asks for it by its name |
+| R | are equal in real arithmetic: `norm-simplify{fp-policy=real}`, and the fold passes |
 | N | are equal where the values allow it: needs the assumption `nnan`, `ninf` or `nsz` |
 
 A condition that does not hold leaves a remark of the pass, named `<rule>.<condition>`
