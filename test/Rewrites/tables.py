@@ -1,5 +1,11 @@
 """All rewrites, in the order of their numbers."""
 
 import table_canonical
+import table_reshape
 
-TABLE = sorted([*table_canonical.REWRITES], key=lambda rewrite: int(rewrite.id[1:]))
+FILES = [
+    table_canonical,
+    table_reshape,
+]
+TABLE = sorted((rewrite for file in FILES for rewrite in file.REWRITES),
+               key=lambda rewrite: int(rewrite.id[1:]))
