@@ -244,7 +244,8 @@ void StateFiller::addAttributes() {
   }
   add("axes", builder.getDenseI64ArrayAttr(contract.axes));
   add("epsilon", contract.epsilon);
-  if (contract.affineAxes && *contract.affineAxes != defaultAxes())
+  if (contract.affineAxes && (shape.affineDefault == AffineDefault::Stated ||
+                              *contract.affineAxes != defaultAxes()))
     add("affine_axes", builder.getDenseI64ArrayAttr(*contract.affineAxes));
   if (computeType != defaultComputeType(contract.x, contract.residual))
     add("compute_type", TypeAttr::get(computeType));

@@ -1,10 +1,12 @@
 """All rewrites, in the order of their numbers."""
 
 import table_canonical
+import table_input
 import table_reshape
 
 FILES = [
     table_canonical,
+    table_input,
     table_reshape,
 ]
 TABLE = sorted((rewrite for file in FILES for rewrite in file.REWRITES),
