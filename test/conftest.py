@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "test" / "Integration"))
 sys.path.insert(0, str(ROOT / "test" / "Rewrites"))
+sys.path.insert(0, str(ROOT / "test" / "Cases"))
 
 
 def pytest_addoption(parser):
