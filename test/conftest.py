@@ -28,7 +28,7 @@ def golden_runner(request, tmp_path_factory):
                 calls[item.originalname, number] = call
                 chosen.setdefault(item.callspec.params["got"], []).append(
                     (item.originalname, number))
-    runner = Runner(tmp_path_factory.mktemp("golden"), calls.get, group_size=32)
+    runner = Runner(tmp_path_factory.mktemp("golden"), calls.get, group_size=12)
     for path, keys in chosen.items():
         runner.submit(keys, path)
     yield runner
