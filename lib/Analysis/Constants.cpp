@@ -38,6 +38,10 @@ APFloat norm::roundToType(double value, FloatType type) {
   return rounded;
 }
 
+double norm::roundedTo(double value, FloatType type) {
+  return exactDouble(roundToType(value, type));
+}
+
 /// The elements of a resource, whose bytes are those of the element type.
 static bool readResource(DenseResourceElementsAttr attr, FloatType type,
                          SmallVectorImpl<double> &values) {

@@ -179,7 +179,8 @@ public:
                          builder.getDenseI32ArrayAttr(segments));
   }
 
-  void addAttributes();
+  /// `hasAffine`: whether an operand or result has the affine axes.
+  void addAttributes(bool hasAffine);
 
   FloatType getComputeType() { return computeType; }
   FloatType elementTypeOf(Value value) {
@@ -228,7 +229,7 @@ private:
 };
 } // namespace
 
-void StateFiller::addAttributes() {
+void StateFiller::addAttributes(bool hasAffine) {
   auto add = [&](StringRef name, Attribute attr) {
     state.addAttribute(name, attr);
   };
@@ -244,8 +245,10 @@ void StateFiller::addAttributes() {
   }
   add("axes", builder.getDenseI64ArrayAttr(contract.axes));
   add("epsilon", contract.epsilon);
-  if (contract.affineAxes && (shape.affineDefault == AffineDefault::Stated ||
-                              *contract.affineAxes != defaultAxes()))
+  // Where there is no default, no axes are stated too (a scalar gain).
+  bool isStated = hasAffine && shape.affineDefault == AffineDefault::Stated;
+  if (contract.affineAxes &&
+      (isStated || *contract.affineAxes != defaultAxes()))
     add("affine_axes", builder.getDenseI64ArrayAttr(*contract.affineAxes));
   if (computeType != defaultComputeType(contract.x, contract.residual))
     add("compute_type", TypeAttr::get(computeType));
@@ -309,7 +312,7 @@ void norm::buildFromContract(OpBuilder &builder, OperationState &state,
                {"running_mean", running(contract.runningMean)},
                {"running_variance", running(contract.runningVariance)}});
   });
-  filler.addAttributes();
+  filler.addAttributes(contract.scale || contract.shift);
 }
 
 void norm::buildFromContract(OpBuilder &builder, OperationState &state,
@@ -334,5 +337,6 @@ void norm::buildFromContract(OpBuilder &builder, OperationState &state,
                {"dscale", contract.dscaleType},
                {"dshift", contract.dshiftType}});
   });
-  filler.addAttributes();
+  filler.addAttributes(forward.scale || contract.dscaleType ||
+                       contract.dshiftType);
 }

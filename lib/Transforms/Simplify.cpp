@@ -40,6 +40,7 @@ struct SimplifyNorm : public norm::impl::SimplifyNormPassBase<SimplifyNorm> {
     populateSimplifyAffinePatterns(patterns, rewrites);
     populateSimplifyInputPatterns(patterns, rewrites);
     populateSimplifyKindPatterns(patterns, rewrites);
+    populateSimplifyConstantPatterns(patterns, rewrites);
     populateSimplifyReshapePatterns(patterns, rewrites);
     populateSimplifySharingPatterns(patterns, rewrites);
     if (unifyKinds)

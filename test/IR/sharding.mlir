@@ -11,7 +11,7 @@ shard.grid @g(shape = 2)
 // CHECK-SAME:      %[[ARG0:.+]]: tensor<2x8xf32>, %[[ARG1:.+]]: tensor<8xf32>)
 // CHECK-SAME:      -> (tensor<2x8xf32>, tensor<2xf32>)
 // CHECK-NOT:   shard.all_
-// CHECK:       %[[Y:.+]], %[[MEAN:.+]], %[[RSTD:.+]] = norm.layer_norm %[[ARG0]] scale(%[[ARG1]] : tensor<8xf32>) axes [1] epsilon inside_sqrt 1.000000e-06 : tensor<2x8xf32> -> tensor<2x8xf32> mean(tensor<2xf32>) rstd(tensor<2xf32>)
+// CHECK:       %[[Y:.+]], %[[RSTD:.+]] = norm.layer_norm %[[ARG0]] scale(%[[ARG1]] : tensor<8xf32>) axes [1] epsilon inside_sqrt 1.000000e-06 : tensor<2x8xf32> -> tensor<2x8xf32> rstd(tensor<2xf32>)
 // CHECK-NOT:   shard.all_
 // CHECK:       return %[[Y]], %[[RSTD]] : tensor<2x8xf32>, tensor<2xf32>
 func.func @layer_norm(%x: tensor<4x8xf32>, %g: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {

@@ -1,4 +1,4 @@
-// RUN: norm-opt %s -transform-interpreter -resolve-ranked-shaped-type-result-dims -canonicalize -cse -split-input-file | FileCheck %s
+// RUN: norm-opt %s -transform-interpreter -resolve-ranked-shaped-type-result-dims -cse -canonicalize -split-input-file | FileCheck %s
 
 // Rows of a static op: every operand and result is sliced by its own axes.
 

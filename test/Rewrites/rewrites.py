@@ -110,10 +110,10 @@ def random_inputs(arguments, data, seed=0):
     rng = np.random.default_rng(seed)
     arrays = []
     for number, (shape, element) in enumerate(arguments):
-        if number in data:
-            arrays.append(np.asarray(data[number]))
-            continue
         dtype = float_type(element).dtype
+        if number in data:
+            arrays.append(np.asarray(data[number]).astype(dtype))
+            continue
         arrays.append(rng.standard_normal(shape).astype(dtype))
     return arrays
 

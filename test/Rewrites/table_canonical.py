@@ -1,8 +1,9 @@
 """Rewrites of `canonicalize`: no information is lost."""
 
-from rewrites import Example, Refusal, Rewrite
+from rewrites import SIMPLIFY, Example, Refusal, Rewrite
 
 CANONICALIZE = ("--canonicalize",)
+SIMPLIFY_ALONE = (SIMPLIFY,)
 
 
 def layer_norm(clauses, constants="", arguments=""):
@@ -19,7 +20,165 @@ def splat(name, value):
 
 GAIN = "scale(%g : tensor<24xf32>) axes [1] epsilon inside_sqrt 1.0e-5"
 
+def main(arguments, results, body):
+    """A function @main. arguments: {name: type}; results: {value: type}."""
+    head = ", ".join(f"%{name}: {type_}" for name, type_ in arguments.items())
+    types, values = ", ".join(results.values()), ", ".join(f"%{name}" for name in results)
+    lines = "".join(f"  {line.strip()}\n" for line in body.strip().splitlines())
+    return (f"func.func @main({head}) -> ({types}) {{\n{lines}"
+            f"  return {values} : {types}\n}}\n")
+
+
+X, ROWS, GAINS = "tensor<4x24xf32>", "tensor<4xf32>", "tensor<24xf32>"
+NARROW = "tensor<4x24xbf16>"
+IMAGE, CHANNELS = "tensor<3x8x5x7xf32>", "tensor<8xf32>"
+BACKWARD = "axes [1] epsilon inside_sqrt 1.0e-5"
+
+C1 = Rewrite(
+    "C1", "Statistics, sums and running values that nothing uses are dropped.", "E", CANONICALIZE,
+    {"sum-type": "dropping the sum moves no rounding: it is rounded to x's type or to the compute "
+                 "type, or not before it is normalized (sum_rounding compute)",
+     "running-pair": "both running results are unused: an op has both or none"},
+    [Example("mean and rstd", main({"x": X}, {"y": X, "v": ROWS}, f"""
+        %y, %m, %v, %r = norm.layer_norm %x axes [1] epsilon outside_sqrt 1.0e-3 correction 1
+          : {X} -> {X} mean({ROWS}) variance({ROWS}) rstd({ROWS})"""),
+             new=("variance",), gone=("mean", "rstd")),
+     Example("sum of x's type", main({"x": NARROW, "h": NARROW}, {"y": NARROW}, f"""
+        %y, %s = norm.rms_norm %x residual(%h : {NARROW}) axes [1] epsilon inside_sqrt 1.0e-6
+          : {NARROW} -> {NARROW} sum({NARROW})"""), gone=("sum",)),
+     Example("sum of the compute type", main({"x": NARROW, "h": NARROW},
+                                             {"y": NARROW, "r": ROWS}, f"""
+        %y, %r, %s = norm.rms_norm %x residual(%h : {NARROW}) axes [1] epsilon inside_sqrt 1.0e-6
+          : {NARROW} -> {NARROW} rstd({ROWS}) sum({X})"""),
+             new=("sum_rounding compute",), gone=("sum(",)),
+     Example("sum that is not rounded first", main({"x": NARROW, "h": X}, {"y": NARROW}, f"""
+        %y, %s = norm.layer_norm %x residual(%h : {X}) axes [1] epsilon max_inside 1.0e-6
+          sum_rounding compute : {NARROW} -> {NARROW} sum(tensor<4x24xf64>)"""), gone=("sum(",)),
+     Example("running values", main({"x": IMAGE, "m": CHANNELS, "v": CHANNELS},
+                                    {"y": IMAGE, "r": CHANNELS}, f"""
+        %y, %r, %m1, %v1 = norm.batch_norm_training %x running(%m, %v : {CHANNELS}, {CHANNELS})
+          axes [0, 2, 3] epsilon inside_sqrt 1.0e-5 momentum 0.1 running_correction 0
+          : {IMAGE} -> {IMAGE} rstd({CHANNELS}) running_mean({CHANNELS})
+            running_variance({CHANNELS})"""), gone=("running", "momentum")),
+     Example("groups", main({"x": IMAGE}, {"y": IMAGE}, f"""
+        %y, %m = norm.group_norm %x groups 4 channel_axis 1 axes [1, 2, 3]
+          epsilon inside_sqrt 1.0e-5 : {IMAGE} -> {IMAGE} mean(tensor<3x4xf32>)"""),
+             gone=("mean",)),
+     Example("moments of a mask", main({"x": X}, {"s": ROWS}, f"""
+        %n, %m, %s = norm.moments %x axes [1] about mean
+          : {X} -> count(tensor<4xi64>) mean({ROWS}) m2({ROWS})"""),
+             new=("m2",), gone=("count", "mean(")),
+     Example("sums of a gradient", main({"dy": X, "x": X, "r": ROWS}, {"dg": GAINS}, f"""
+        %sg, %sgx, %dg = norm.backward_moments %dy, %x rstd(%r : {ROWS}) axes [1]
+          : {X}, {X} -> sum_g({ROWS}) sum_gx({ROWS}) dscale({GAINS})"""),
+             new=("dscale",), gone=("sum_g",))],
+    [Refusal("sum-type", main({"x": X, "h": X}, {"y": X}, f"""
+        %y, %s = norm.layer_norm %x residual(%h : {X}) axes [1] epsilon inside_sqrt 1.0e-6
+          : {X} -> {X} sum({NARROW})""")),
+     Refusal("running-pair", main({"x": IMAGE, "m": CHANNELS, "v": CHANNELS},
+                                  {"y": IMAGE, "m1": CHANNELS}, f"""
+        %y, %m1, %v1 = norm.batch_norm_training %x running(%m, %v : {CHANNELS}, {CHANNELS})
+          axes [0, 2, 3] epsilon inside_sqrt 1.0e-5 momentum 0.1
+          : {IMAGE} -> {IMAGE} running_mean({CHANNELS}) running_variance({CHANNELS})"""),
+             switch=False)],
+    note="An op without used results is dead as a whole: dead code elimination removes it.")
+
+C4 = Rewrite(
+    "C4", "A shift of 0 everywhere is dropped.", "E / N", SIMPLIFY_ALONE,
+    {"nsz": "the shift is -0, or the sign of a zero does not matter (-0 + +0 is +0)"},
+    [Example("-0", layer_norm("shift(%g : tensor<24xf32>) axes [1] epsilon inside_sqrt 1.0e-5",
+                              splat("g", "-0.0")), gone=("shift",), gate="E", passes=CANONICALIZE),
+     Example("-0 beside a gain", main({"x": IMAGE, "g": CHANNELS}, {"y": IMAGE}, f"""
+        %b = arith.constant dense<-0.0> : {CHANNELS}
+        %y = norm.instance_norm %x scale(%g : {CHANNELS}) shift(%b : {CHANNELS}) axes [2, 3]
+          epsilon inside_sqrt 1.0e-5 affine_axes [1] : {IMAGE} -> {IMAGE}"""),
+             gone=("shift",), gate="E", passes=CANONICALIZE),
+     Example("-0 in a narrow type", main({"x": NARROW, "g": GAINS}, {"y": NARROW}, f"""
+        %b = arith.constant dense<-0.0> : tensor<24xbf16>
+        %y = norm.rms_norm %x scale(%g : {GAINS}) shift(%b : tensor<24xbf16>) axes [1]
+          epsilon inside_sqrt 1.0e-6 compute bf16 affine_in result : {NARROW} -> {NARROW}"""),
+             gone=("shift",), gate="E", passes=CANONICALIZE),
+     Example("+0", layer_norm("shift(%g : tensor<24xf32>) axes [1] epsilon inside_sqrt 1.0e-5",
+                              splat("g", "0.0")), gone=("shift",), gate="N",
+             passes=("--norm-simplify=nsz",))],
+    [Refusal("nsz", layer_norm("shift(%g : tensor<24xf32>) axes [1] epsilon inside_sqrt 1.0e-5",
+                               splat("g", "0.0")))],
+    note="`canonicalize` drops -0; +0 is norm-simplify's.")
+
+C6 = Rewrite(
+    "C6", "A constant gain takes in its scale_offset.", "E", CANONICALIZE,
+    {"exact": "scale + scale_offset, formed in the compute type, is a number of the constant's "
+              "type; with affine_in result, no matter where it is formed"},
+    [Example("one value", layer_norm(GAIN + " scale_offset 1.0", splat("g", "0.5")),
+             new=("1.500000e", "scale"), gone=("scale_offset",)),
+     Example("values that round", layer_norm(
+         GAIN + " scale_offset 1.0",
+         "  %g = arith.constant dense<[" + ", ".join(str(0.1 * i - 1.3) for i in range(24))
+         + "]> : tensor<24xf32>\n"), gone=("scale_offset",)),
+     Example("in the result's type", main({"x": NARROW}, {"y": NARROW}, f"""
+        %g = arith.constant dense<0.25> : tensor<24xbf16>
+        %y = norm.rms_norm %x scale(%g : tensor<24xbf16>) axes [1] epsilon inside_sqrt 1.0e-6
+          scale_offset 1.0 affine_in result : {NARROW} -> {NARROW}"""), gone=("scale_offset",)),
+     Example("gradient", main({"dy": X, "x": X}, {"dx": X}, f"""
+        %g = arith.constant dense<0.3> : {GAINS}
+        %dx = norm.rms_norm_backward %dy, %x scale(%g : {GAINS}) {BACKWARD} scale_offset 1.0
+          : {X}, {X} -> {X}"""), gone=("scale_offset",))],
+    [Refusal("exact", main({"x": NARROW}, {"y": NARROW}, f"""
+        %g = arith.constant dense<0.001> : tensor<24xbf16>
+        %y = norm.rms_norm %x scale(%g : tensor<24xbf16>) axes [1] epsilon inside_sqrt 1.0e-6
+          scale_offset 1.0 : {NARROW} -> {NARROW}"""), switch=False),
+     Refusal("exact", main({"x": X}, {"y": X}, f"""
+        %g = arith.constant dense<0.3> : tensor<24xf64>
+        %y = norm.rms_norm %x scale(%g : tensor<24xf64>) axes [1] epsilon inside_sqrt 1.0e-6
+          scale_offset 1.0 affine_in result : {X} -> {X}"""), switch=False, name="in the result")])
+
+C29 = Rewrite(
+    "C29", "An epsilon of 0 that is added inside or outside of the root is none.", "E",
+    CANONICALIZE,
+    {"variance-not-negative-zero": "the variance is computed, or its zeros have no sign that "
+                                   "matters (zero_policy zero, nsz): -0 + 0 is +0",
+     "inside-in-gradients": "a gradient has epsilon inside the root: outside of it the formula "
+                            "divides by the root"},
+    [Example("inside", layer_norm("axes [1] epsilon inside_sqrt 0.0"), new=("epsilon none",)),
+     Example("outside", main({"x": IMAGE}, {"y": IMAGE, "r": "tensor<3x7xf32>"}, f"""
+        %y, %r = norm.l2_norm %x axes [1, 2] epsilon outside_sqrt 0.0
+          zero_policy zero : {IMAGE} -> {IMAGE} rstd(tensor<3x7xf32>)"""),
+             new=("epsilon none zero_policy zero",)),
+     Example("gradient", main({"dy": X, "x": X}, {"dx": X}, f"""
+        %dx = norm.layer_norm_backward %dy, %x axes [1] epsilon inside_sqrt 0.0
+          : {X}, {X} -> {X}"""), new=("epsilon none",))],
+    [Refusal("variance-not-negative-zero", main(
+        {"x": IMAGE, "m": CHANNELS, "v": CHANNELS}, {"y": IMAGE}, f"""
+        %y = norm.batch_norm_inference %x mean(%m : {CHANNELS}) variance(%v : {CHANNELS})
+          axes [0, 2, 3] epsilon inside_sqrt 0.0 : {IMAGE} -> {IMAGE}""")),
+     Refusal("inside-in-gradients", main({"dy": X, "x": X}, {"dx": X}, f"""
+        %dx = norm.layer_norm_backward %dy, %x axes [1] epsilon outside_sqrt 0.0
+          : {X}, {X} -> {X}"""))])
+
+C32 = Rewrite(
+    "C32", "Gradients of scale and shift that nothing uses are dropped.", "E", CANONICALIZE, {},
+    [Example("frozen gain and shift", main({"dy": X, "x": X, "g": GAINS}, {"dx": X}, f"""
+        %dx, %dg, %db = norm.layer_norm_backward %dy, %x scale(%g : {GAINS}) {BACKWARD}
+          : {X}, {X} -> {X} dscale({GAINS}) dshift({GAINS})"""),
+             gone=("dscale", "dshift")),
+     Example("frozen shift", main({"dy": IMAGE, "x": IMAGE, "m": CHANNELS, "v": CHANNELS},
+                                  {"dx": IMAGE, "dg": CHANNELS}, f"""
+        %dx, %dg, %db = norm.batch_norm_inference_backward %dy, %x mean(%m : {CHANNELS})
+          variance(%v : {CHANNELS}) axes [0, 2, 3] epsilon inside_sqrt 2.0
+          : {IMAGE}, {IMAGE} -> {IMAGE} dscale({CHANNELS}) dshift({CHANNELS})"""),
+             new=("dscale",), gone=("dshift",), data={3: [0.5, 1, 2, 3, 4, 5, 6, 7]}),
+     Example("no gain at all", main({"dy": IMAGE, "x": IMAGE}, {"dx": IMAGE}, f"""
+        %dx, %db = norm.instance_norm_backward %dy, %x axes [2, 3] epsilon inside_sqrt 1.0e-5
+          affine_axes [1] : {IMAGE}, {IMAGE} -> {IMAGE} dshift({CHANNELS})"""),
+             gone=("affine_axes",)),
+     Example("the algebra", main({"dy": X, "x": X, "r": ROWS}, {"s": ROWS}, f"""
+        %s, %dg = norm.backward_moments %dy, %x rstd(%r : {ROWS}) axes [1] affine_axes [0, 1]
+          : {X}, {X} -> sum_gx({ROWS}) dscale({X})"""), new=("sum_gx",), gone=("dscale",))],
+    [], note="A gradient none of whose results is used is dead as a whole: dead code elimination "
+             "removes it, the gradient of a constant x among them.")
+
 REWRITES = [
+    C1,
     Rewrite(
         "C3", "A gain that is 1 everywhere, its offset included, is dropped.", "E", CANONICALIZE,
         {"one": "scale + scale_offset is 1, exactly and everywhere"},
@@ -29,4 +188,5 @@ REWRITES = [
         [Refusal("one", layer_norm(GAIN, splat("g", "1.00000012"))),
          Refusal("one", layer_norm(GAIN + " scale_offset 1.0", splat("g", "1.0")),
                  name="offset")]),
+    C4, C6, C29, C32,
 ]

@@ -1,11 +1,15 @@
 """All rewrites, in the order of their numbers."""
 
+import table_affine
 import table_canonical
+import table_constant
 import table_input
 import table_reshape
 
 FILES = [
+    table_affine,
     table_canonical,
+    table_constant,
     table_input,
     table_reshape,
 ]

@@ -27,6 +27,8 @@ public:
   /// and of any other whose elements are equal bit by bit.
   bool isSplat() const;
   double getSplat() const { return values.front(); }
+  /// All elements, row-major; one where the tensor is written as a splat.
+  ArrayRef<double> getValues() const { return values; }
   /// The element at a row-major position.
   double operator[](int64_t position) const {
     return values.size() == 1 ? values.front() : values[position];
@@ -55,6 +57,9 @@ Value createConstant(OpBuilder &builder, Location loc, RankedTensorType type,
 
 /// `value` rounded once to `type`.
 APFloat roundToType(double value, FloatType type);
+
+/// The same as a number.
+double roundedTo(double value, FloatType type);
 
 } // namespace mlir::norm
 

@@ -12,17 +12,40 @@
 
 namespace mlir::norm {
 
-/// Constant scale and shift, and what is added to a norm's result: C4, C5, C20.
+/// Whether a sum with `value`, which may be null for none, can be -0 or lose
+/// the sign of a zero: unless it is a constant without zeros.
+bool mayHoldZero(Value value);
+
+/// y where x^ * scale is 0 everywhere: the shift, or 0, of the result's type
+/// and x's shape.
+Value broadcastShift(RewriterBase &rewriter, NormOpInterface op);
+
+/// Replaces y, and erases the op if nothing else of it is used.
+void replaceNormalized(RewriterBase &rewriter, NormOpInterface op, Value y);
+
+/// A tensor of another float type.
+Value castElements(OpBuilder &builder, Location loc, Value tensor,
+                   FloatType type);
+/// The same for a scalar.
+Value castFloat(OpBuilder &builder, Location loc, Value value, FloatType type);
+
+/// Whether `wide` has every number of `narrow`.
+bool holdsAll(FloatType wide, FloatType narrow);
+
+/// Constant scale and shift, and what is added to a norm: C4, C5, C20, C30.
 void populateSimplifyAffinePatterns(RewritePatternSet &patterns,
                                     const RewritePolicy &policy);
 /// What a norm removes from its input again: C7 to C10, C13.
 void populateSimplifyInputPatterns(RewritePatternSet &patterns,
                                    const RewritePolicy &policy);
-/// A norm as one of another kind, or none: C11, C12, C14, C16, C28, C35; C15.
+/// A norm as one of another kind, or none: C11, C12, C14, C16; C15.
 void populateSimplifyKindPatterns(RewritePatternSet &patterns,
                                   const RewritePolicy &policy);
 void populateUnifyKindPatterns(RewritePatternSet &patterns,
                                const RewritePolicy &policy);
+/// Norms whose result is known: C28, C35.
+void populateSimplifyConstantPatterns(RewritePatternSet &patterns,
+                                      const RewritePolicy &policy);
 /// Transposes, reshapes, broadcasts, slices, concatenations: C21 to C25; C31.
 void populateSimplifyReshapePatterns(RewritePatternSet &patterns,
                                      const RewritePolicy &policy);
