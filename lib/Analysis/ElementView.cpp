@@ -359,7 +359,8 @@ static bool isSelectedMaximum(const ViewAnalysis &views, Expr &expr) {
   return true;
 }
 
-Expr ViewAnalysis::expandOperation(const View &view, Operation *op) const {
+/// `op` on its operands; a leaf if it is not elementwise.
+Expr ViewAnalysis::scalarOperation(const View &view, Operation *op) const {
   Expr expr;
   expr.type = getElementTypeOrSelf(view.value.getType());
   bool elementwise = op->getNumResults() == 1 &&
@@ -379,6 +380,21 @@ Expr ViewAnalysis::expandOperation(const View &view, Operation *op) const {
   }
   expr.kind = scalarKind(op);
   expr.operation = op;
+  return expr;
+}
+
+Expr ViewAnalysis::expandUnfolded(const View &unresolved) const {
+  View view = look(unresolved);
+  Operation *op = view.value.getDefiningOp();
+  if (!op || isa<arith::ConstantOp, linalg::LinalgOp>(op))
+    return expand(view);
+  return scalarOperation(view, op);
+}
+
+Expr ViewAnalysis::expandOperation(const View &view, Operation *op) const {
+  Expr expr = scalarOperation(view, op);
+  if (expr.is(Kind::Leaf))
+    return expr;
   if (Attribute folded = foldScalar(*this, op, expr.operands)) {
     expr.kind = Kind::Constant;
     expr.constant = folded;

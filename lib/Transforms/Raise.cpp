@@ -65,7 +65,14 @@ static NormContract contractOf(OpBuilder &builder, Location loc,
   const MatchedStatistic &statistic = norm.core.factor.statistic;
   NormContract contract;
   contract.x = norm.input.value;
-  contract.axes.assign(statistic.axes.begin(), statistic.axes.end());
+  if (norm.given) {
+    auto rank = cast<RankedTensorType>(contract.x.getType()).getRank();
+    contract.axes = complementAxes(norm.given->channelAxis, rank);
+    contract.mean = buildParameter(builder, loc, norm.given->mean);
+    contract.variance = buildParameter(builder, loc, norm.given->variance);
+  } else {
+    contract.axes.assign(statistic.axes.begin(), statistic.axes.end());
+  }
   contract.epsilon = norm.epsilon;
   contract.computeType = norm.computeType;
   contract.correction = statistic.correction;
@@ -79,6 +86,8 @@ static NormContract contractOf(OpBuilder &builder, Location loc,
   contract.scaleOffset = norm.scaleOffset;
   contract.affineIn = norm.affineIn;
   ArrayRef<int64_t> axes = (norm.scale ? norm.scale : norm.shift)->axes;
+  if (norm.given)
+    return contract;
   if (axes != ArrayRef<int64_t>(contract.axes))
     contract.affineAxes = llvm::to_vector(axes);
   return contract;
@@ -86,6 +95,9 @@ static NormContract contractOf(OpBuilder &builder, Location loc,
 
 static NormOpInterface buildNorm(OpBuilder &builder, Location loc,
                                  bool isCentred, const NormContract &contract) {
+  if (contract.variance)
+    return cast<NormOpInterface>(
+        BatchNormInferenceOp::create(builder, loc, contract).getOperation());
   if (isCentred)
     return cast<NormOpInterface>(
         LayerNormOp::create(builder, loc, contract).getOperation());
@@ -238,8 +250,9 @@ SmallVector<HeldStatistic> Raiser::heldStatistics(const NormMatcher &matcher,
   SmallVector<HeldStatistic> held;
   const MatchedCore &core = norm.core;
   const MatchedStatistic &statistic = core.factor.statistic;
-  // Statistics come in compute type; l2 sums are no statistic of the op.
-  if (statistic.isPlainSum ||
+  // Statistics come in compute type; l2 sums are no statistic of the op, given
+  // ones no result.
+  if (norm.given || statistic.isPlainSum ||
       core.type != (norm.computeType
                         ? norm.computeType
                         : defaultComputeType(norm.input.value, {})))
@@ -408,7 +421,7 @@ bool Raiser::raise(OpResult result) {
   if (!norm)
     return false;
   const MatchedStatistic &statistic = norm->core.factor.statistic;
-  if (isChannelNormForm(*norm)) {
+  if (!norm->given && isChannelNormForm(*norm)) {
     refusals.insert(
         {statistic.reduction,
          {"reshaped",

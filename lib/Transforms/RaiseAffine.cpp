@@ -32,21 +32,12 @@ static std::string typeText(Type type) {
 // Core: (input - mean?) * factor
 //===----------------------------------------------------------------------===//
 
-/// A node of a tree of products and quotients.
-namespace {
-struct Node {
-  View view;
-  bool divides;
-};
-} // namespace
-
-/// The nodes of the product, the outermost first.
-static SmallVector<Node> productNodes(const ViewAnalysis &views,
-                                      const View &product) {
+SmallVector<ProductNode> raise::productNodes(const ViewAnalysis &views,
+                                             const View &product) {
   constexpr size_t kMaxNodes = 32; // a norm has three or four factors
-  SmallVector<Node> nodes = {{product, false}};
+  SmallVector<ProductNode> nodes = {{product, false}};
   for (size_t i = 0; i < nodes.size() && nodes.size() < kMaxNodes; ++i) {
-    Node node = nodes[i];
+    ProductNode node = nodes[i];
     Expr expr = views.expand(node.view);
     if (!expr.is(Kind::Mul) && !expr.is(Kind::Div))
       continue;
@@ -79,10 +70,8 @@ bool NormMatcher::matchNumerator(const View &value, MatchedCore &core) {
   return true;
 }
 
-/// Splits the product into numerator, factor and the rest. Returns whether the
-/// subtree at `node` holds the numerator or the factor.
-static bool splitProduct(const ViewAnalysis &views, const Node &node,
-                         const Node &factor, bool &sawFactor,
+bool raise::splitProduct(const ViewAnalysis &views, const ProductNode &node,
+                         const ProductNode &factor, bool &sawFactor,
                          bool &sawNumerator,
                          llvm::function_ref<bool(const View &)> isNumerator,
                          SmallVectorImpl<std::pair<View, bool>> &rest) {
@@ -93,9 +82,9 @@ static bool splitProduct(const ViewAnalysis &views, const Node &node,
   Expr expr = views.expand(node.view);
   size_t before = rest.size();
   if (expr.is(Kind::Mul) || expr.is(Kind::Div)) {
-    Node left{expr.operands[0], node.divides};
-    Node right{expr.operands[1],
-               expr.is(Kind::Div) ? !node.divides : node.divides};
+    ProductNode left{expr.operands[0], node.divides};
+    ProductNode right{expr.operands[1],
+                      expr.is(Kind::Div) ? !node.divides : node.divides};
     bool inLeft = splitProduct(views, left, factor, sawFactor, sawNumerator,
                                isNumerator, rest);
     bool inRight = splitProduct(views, right, factor, sawFactor, sawNumerator,
@@ -114,8 +103,8 @@ std::optional<MatchedNorm>
 NormMatcher::matchCore(const View &product,
                        llvm::function_ref<bool(MatchedNorm &)> accept) {
   // The whole product is no factor of itself.
-  SmallVector<Node> nodes = productNodes(views, product);
-  for (const Node &node : ArrayRef(nodes).drop_front()) {
+  SmallVector<ProductNode> nodes = productNodes(views, product);
+  for (const ProductNode &node : ArrayRef(nodes).drop_front()) {
     std::optional<MatchedFactor> factor = matchFactor(node.view, node.divides);
     if (!factor)
       continue;
@@ -152,8 +141,9 @@ NormMatcher::matchCore(const View &product,
 // Gain and shift
 //===----------------------------------------------------------------------===//
 
-std::optional<MatchedParameter>
-NormMatcher::matchParameter(const View &value, ArrayRef<int32_t> axes) {
+/// The last tensor behind `value` whose dimensions are those of the frame, in
+/// order, with or without ones of extent 1.
+std::optional<MatchedParameter> NormMatcher::readParameter(const View &value) {
   auto properAxes = [](const View &view) {
     SmallVector<int64_t> dims;
     for (int32_t dim : view.index)
@@ -184,7 +174,15 @@ NormMatcher::matchParameter(const View &value, ArrayRef<int32_t> axes) {
     tensor = lastTensor(views, value, /*throughExt=*/true, readable);
   if (!tensor)
     return std::nullopt;
-  MatchedParameter parameter{*tensor, properAxes(*tensor)};
+  return MatchedParameter{*tensor, properAxes(*tensor)};
+}
+
+std::optional<MatchedParameter>
+NormMatcher::matchParameter(const View &value, ArrayRef<int32_t> axes) {
+  std::optional<MatchedParameter> found = readParameter(value);
+  if (!found)
+    return std::nullopt;
+  MatchedParameter &parameter = *found;
   auto isReduced = [&](int64_t dim) { return llvm::is_contained(axes, dim); };
   if (llvm::none_of(parameter.axes, isReduced)) {
     // One parameter per kept channel: a batch, instance or group norm, which a
@@ -391,7 +389,7 @@ bool NormMatcher::finish(MatchedNorm &norm, FloatType resultType) {
 std::optional<MatchedNorm> NormMatcher::matchRoundedCore(const View &product,
                                                          const View *shift) {
   auto type = cast<FloatType>(views.expand(product).type);
-  for (const Node &node : productNodes(views, product)) {
+  for (const ProductNode &node : productNodes(views, product)) {
     if (node.divides)
       continue;
     Expr rounded = views.expand(views.stripExt(node.view));
@@ -457,9 +455,11 @@ std::optional<MatchedNorm> NormMatcher::match(Value result) {
       if (auto norm =
               matchProduct(expr.operands[i], &expr.operands[1 - i], resultType))
         return norm;
-    return std::nullopt;
+    return matchInference(value, resultType);
   }
   // A rounded core without gain is a norm whose result is rounded; with a gain
   // outside, matchRoundedCore has seen it from there.
-  return matchProduct(value, nullptr, resultType);
+  if (auto norm = matchProduct(value, nullptr, resultType))
+    return norm;
+  return matchInference(value, resultType);
 }

@@ -98,8 +98,17 @@ struct MatchedParameter {
   SmallVector<int64_t> axes;
 };
 
+/// The statistics of a batch norm at inference: values of their own, one per
+/// channel.
+struct GivenStatistics {
+  MatchedParameter mean, variance;
+  int64_t channelAxis;
+};
+
 struct MatchedNorm {
   MatchedCore core;
+  /// batch_norm_inference: then `core.factor.statistic` is empty.
+  std::optional<GivenStatistics> given;
   View input; ///< a tensor of the frame's shape, in its narrowest exact type
   std::optional<MatchedParameter> scale, shift;
   double scaleOffset = 0.0;
@@ -111,6 +120,28 @@ struct MatchedNorm {
   /// What changed on the way, for remarks.
   SmallVector<std::string, 2> notes;
 };
+
+/// Whether `expr` is x^0.5, or x^-0.5.
+bool isRoot(const ViewAnalysis &views, const Expr &expr);
+bool isReciprocalRoot(const ViewAnalysis &views, const Expr &expr);
+
+/// A node of a tree of products and quotients.
+struct ProductNode {
+  View view;
+  bool divides;
+};
+
+/// The nodes of the product, the outermost first.
+SmallVector<ProductNode> productNodes(const ViewAnalysis &views,
+                                      const View &product);
+
+/// Splits the product into numerator, factor and the rest. Returns whether the
+/// subtree at `node` holds the numerator or the factor.
+bool splitProduct(const ViewAnalysis &views, const ProductNode &node,
+                  const ProductNode &factor, bool &sawFactor,
+                  bool &sawNumerator,
+                  llvm::function_ref<bool(const View &)> isNumerator,
+                  SmallVectorImpl<std::pair<View, bool>> &rest);
 
 /// Matches the normalization that ends in one tensor.
 class NormMatcher {
@@ -161,12 +192,30 @@ private:
                                               const View *shift);
   bool takeGain(MatchedNorm &norm, const View &gain);
   bool takeShift(MatchedNorm &norm, const View &shift);
+  std::optional<MatchedParameter> readParameter(const View &value);
   std::optional<MatchedParameter> matchParameter(const View &value,
                                                  ArrayRef<int32_t> axes);
   bool takeRest(MatchedNorm &norm);
   bool finish(MatchedNorm &norm, FloatType resultType);
   bool decideComputeType(MatchedNorm &norm);
   bool decideEpsilon(MatchedNorm &norm);
+
+  // RaiseInference.cpp: a batch norm with statistics of its own.
+  std::optional<MatchedNorm> matchInference(const View &value,
+                                            FloatType resultType);
+  std::optional<MatchedNorm>
+  matchGivenCore(const View &product, const View *shift, FloatType resultType);
+  std::optional<MatchedNorm> matchScaleAndShift(const View &factor,
+                                                const View &input,
+                                                const View &shift,
+                                                FloatType resultType);
+  bool matchGivenFactor(const ProductNode &node, MatchedNorm &norm,
+                        std::optional<View> &epsilon);
+  bool takeGivenMean(MatchedNorm &norm, const View &mean);
+  bool takeGivenAffine(MatchedNorm &norm, const View *shift);
+  bool finishGiven(MatchedNorm &norm, const std::optional<View> &epsilon,
+                   FloatType resultType);
+  std::optional<MatchedParameter> channelParameter(const View &value);
 
   /// Records the refusal of the candidate built on `reduction`; returns false.
   bool refuse(Operation *reduction, StringRef condition, const Twine &reason);

@@ -406,12 +406,12 @@ bool NormMatcher::matchUnderRoot(View value, MatchedFactor &factor) {
   return true;
 }
 
-static bool isRoot(const ViewAnalysis &views, const Expr &expr) {
+bool raise::isRoot(const ViewAnalysis &views, const Expr &expr) {
   return expr.is(Kind::Sqrt) ||
          (expr.is(Kind::Pow) && exponentOf(views, expr) == 0.5);
 }
 
-static bool isReciprocalRoot(const ViewAnalysis &views, const Expr &expr) {
+bool raise::isReciprocalRoot(const ViewAnalysis &views, const Expr &expr) {
   return expr.is(Kind::Rsqrt) ||
          (expr.is(Kind::Pow) && exponentOf(views, expr) == -0.5);
 }

@@ -57,13 +57,18 @@ def ops_of(module):
         place = clause(text, r"\bepsilon (\w+)")
         has_affine = "scale(" in text or "shift(" in text
         affine_axes = integers(clause(text, r"\baffine_axes \[([\d, ]+)\]"))
+        default_axes = axes
+        if found["kind"] == "batch_norm_inference":
+            default_axes = sorted(set(range(found["from"].count("x"))) - set(axes))
         ops.append({
             "kind": found["kind"],
             "axes": axes,
             "epsilon": [place, float(clause(text, r"\bepsilon \w+_\w+ (\S+)", "0"))],
+            "mean": operand(text, "mean", constants),
+            "variance": operand(text, "variance", constants),
             "scale": operand(text, "scale", constants),
             "shift": operand(text, "shift", constants),
-            "affine_axes": (affine_axes or axes) if has_affine else None,
+            "affine_axes": (affine_axes or default_axes) if has_affine else None,
             "scale_offset": float(clause(text, r"\bscale_offset (\S+)", "0")),
             "affine_in": clause(text, r"\baffine_in (\w+)", "compute"),
             "compute": clause(text, r"\bcompute (\w+)", "f32"),
@@ -80,7 +85,7 @@ def same(found, wanted):
     wanted_place, wanted_value = wanted["epsilon"]
     return (place == wanted_place
             and math.isclose(value, wanted_value, rel_tol=1e-7, abs_tol=0.0)
-            and all(found[key] == wanted[key] for key in found if key != "epsilon"))
+            and all(found[key] == wanted.get(key) for key in found if key != "epsilon"))
 
 
 def differences(found, wanted):

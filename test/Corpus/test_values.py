@@ -16,7 +16,9 @@ HERE = Path(__file__).parent
 RECORDS = {record["id"]: record
            for record in json.loads((HERE / "index.json").read_text())["records"]
            if record["raised"] and "data" in record
-           and not any(norm["kind"] == "l2_norm" for norm in record["raised"])}
+           and not any(norm["kind"] == "l2_norm" for norm in record["raised"])
+           # Programs take floats; test_fold.py runs the others.
+           and all(element != "i64" for element, _ in record["inputs"])}
 # Largest error relative to the largest output: a few roundings of the type, as
 # frontends sum in other orders and types.
 TOLERANCE = {"f32": 2e-6, "bf16": 2e-2, "f16": 2e-3}

@@ -119,6 +119,8 @@ public:
             llvm::function_ref<void(const View &)> visit = nullptr) const;
   /// The operation behind `look(view)`, constants folded.
   Expr expand(const View &view) const;
+  /// The same, but an operation on constants stays that operation.
+  Expr expandUnfolded(const View &view) const;
   /// `look`, and through widening casts, which change no value.
   View stripExt(View view,
                 llvm::function_ref<void(const View &)> visit = nullptr) const;
@@ -135,6 +137,7 @@ private:
   bool sameImpl(View a, View b, bool exact, unsigned &fuel) const;
   Expr expandReduction(const View &view) const;
   Expr expandOperation(const View &view, Operation *op) const;
+  Expr scalarOperation(const View &view, Operation *op) const;
 };
 
 /// Walks `view` and every widening below it, and returns the last tensor read
