@@ -34,6 +34,8 @@ SmallVector<DType> norm::dtypesOf(Type type) {
     return {DType::Float16};
   if (type.isBF16())
     return {DType::UInt16};
+  if (isa<Float8E4M3FNType, Float8E5M2Type>(type))
+    return {DType::UInt8};
   if (type.isInteger(1))
     return {DType::Bool};
   if (type.isInteger(8))
@@ -67,8 +69,8 @@ static llvm::Expected<RankedTensorType> arrayType(Type type, StringRef entry,
     return RankedTensorType::get({}, type);
   }
   if (dtypesOf(tensor.getElementType()).empty())
-    return error("elements of f64, f32, f16, bf16, i1, i8, i16, i32, i64 or "
-                 "index");
+    return error("elements of f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i1, i8, "
+                 "i16, i32, i64 or index");
   return tensor;
 }
 

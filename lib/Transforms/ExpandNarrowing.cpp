@@ -19,7 +19,30 @@ namespace mlir::norm {
 
 using namespace mlir;
 
+/// `type`, or a vector of it if `like` is a vector.
+static Type withElement(Type like, Type type) {
+  auto shaped = dyn_cast<ShapedType>(like);
+  return shaped ? Type(shaped.clone(type)) : type;
+}
+
 namespace {
+/// The bits of an 8-bit type that LLVM knows only as i8.
+struct F8Format {
+  /// Bits of the significand that are stored, and what is added to exponents.
+  unsigned mantissaBits, bias;
+  /// Magnitudes: what overflow rounds to, and the NaN that any NaN becomes.
+  /// E4M3FN has no infinity, so an overflow is NaN too.
+  uint8_t overflow, nan;
+
+  static std::optional<F8Format> get(Type type) {
+    if (isa<Float8E4M3FNType>(type))
+      return F8Format{3, 7, 0x7f, 0x7f};
+    if (isa<Float8E5M2Type>(type))
+      return F8Format{2, 15, 0x7c, 0x7e};
+    return std::nullopt;
+  }
+};
+
 /// f64 to f32 by rounding to odd, then to the 16-bit type. Where the first
 /// step is inexact it leaves a set lowest bit, which the second step sees as
 /// "not a tie": the two give what one rounding to nearest even gives. Rounding
@@ -32,15 +55,12 @@ struct NarrowThroughF32 : public OpRewritePattern<arith::TruncFOp> {
     Value x = op.getIn();
     Type element = getElementTypeOrSelf(op.getType());
     if (!getElementTypeOrSelf(x).isF64() ||
-        !(element.isF16() || element.isBF16()))
-      return rewriter.notifyMatchFailure(op, "expected f64 to f16 or bf16");
+        !(element.isF16() || element.isBF16() || F8Format::get(element)))
+      return rewriter.notifyMatchFailure(op, "expected f64 to f16, bf16 or an "
+                                             "8-bit type");
     Location loc = op.getLoc();
-    auto withElement = [&](Type type) -> Type {
-      auto shaped = dyn_cast<ShapedType>(x.getType());
-      return shaped ? Type(shaped.clone(type)) : type;
-    };
-    Type f32 = withElement(rewriter.getF32Type());
-    Type i32 = withElement(rewriter.getI32Type());
+    Type f32 = withElement(x.getType(), rewriter.getF32Type());
+    Type i32 = withElement(x.getType(), rewriter.getI32Type());
     Value nearest = arith::TruncFOp::create(rewriter, loc, f32, x);
     Value back = arith::ExtFOp::create(rewriter, loc, x.getType(), nearest);
     // Unordered: a NaN passes as it is.
@@ -66,12 +86,145 @@ struct NarrowThroughF32 : public OpRewritePattern<arith::TruncFOp> {
   }
 };
 
+/// Builds arithmetic on the bits of one value, or of a vector of values.
+struct BitBuilder {
+  PatternRewriter &rewriter;
+  Location loc;
+  Type f32, i32, i8;
+
+  BitBuilder(PatternRewriter &rewriter, Location loc, Type like)
+      : rewriter(rewriter), loc(loc),
+        f32(withElement(like, rewriter.getF32Type())),
+        i32(withElement(like, rewriter.getI32Type())),
+        i8(withElement(like, rewriter.getI8Type())) {}
+
+  template <typename OpT, typename... Args> Value make(Args &&...args) {
+    return OpT::create(rewriter, loc, std::forward<Args>(args)...);
+  }
+  Value constant(uint32_t value) {
+    TypedAttr attr = rewriter.getI32IntegerAttr(static_cast<int32_t>(value));
+    if (auto shaped = dyn_cast<ShapedType>(i32))
+      attr = DenseElementsAttr::get(shaped, attr);
+    return make<arith::ConstantOp>(attr);
+  }
+  Value asFloat(Value bits) { return make<arith::BitcastOp>(f32, bits); }
+  Value asBits(Value value) { return make<arith::BitcastOp>(i32, value); }
+  Value isAbove(Value bits, uint32_t limit) {
+    return make<arith::CmpIOp>(arith::CmpIPredicate::ugt, bits,
+                               constant(limit));
+  }
+};
+
+/// f32 to an 8-bit type, to nearest even; the sign of a NaN is kept.
+struct NarrowToF8 : public OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    std::optional<F8Format> format =
+        F8Format::get(getElementTypeOrSelf(op.getType()));
+    Value x = op.getIn();
+    Type from = getElementTypeOrSelf(x.getType());
+    if (!format || !(from.isF32() || from.isF16() || from.isBF16()))
+      return rewriter.notifyMatchFailure(op, "expected f32 to an 8-bit type");
+    BitBuilder b(rewriter, op.getLoc(), x.getType());
+    if (!from.isF32())
+      x = b.make<arith::ExtFOp>(b.f32, x);
+    Value bits = b.asBits(x);
+    Value magnitude = b.make<arith::AndIOp>(bits, b.constant(0x7fffffff));
+    unsigned dropped = 23 - format->mantissaBits;
+
+    // A normal result: half of the last bit that stays, less one if that is
+    // even, carries into it.
+    Value last = b.make<arith::AndIOp>(
+        b.make<arith::ShRUIOp>(magnitude, b.constant(dropped)), b.constant(1));
+    Value rounded = b.make<arith::AddIOp>(
+        b.make<arith::AddIOp>(magnitude, b.constant((1u << (dropped - 1)) - 1)),
+        last);
+    Value normal = b.make<arith::SubIOp>(
+        b.make<arith::ShRUIOp>(rounded, b.constant(dropped)),
+        b.constant((127 - format->bias) << format->mantissaBits));
+
+    // A subnormal one: an addition drops the bits below the last.
+    uint32_t first = (128 - format->bias) << 23;
+    uint32_t magic = first + ((23 - format->mantissaBits) << 23);
+    Value shifted = b.make<arith::AddFOp>(b.asFloat(magnitude),
+                                          b.asFloat(b.constant(magic)));
+    Value subnormal =
+        b.make<arith::SubIOp>(b.asBits(shifted), b.constant(magic));
+    Value result = b.make<arith::SelectOp>(b.isAbove(magnitude, first - 1),
+                                           normal, subnormal);
+
+    result = b.make<arith::SelectOp>(b.isAbove(result, format->overflow),
+                                     b.constant(format->overflow), result);
+    result = b.make<arith::SelectOp>(b.isAbove(magnitude, 0x7f800000),
+                                     b.constant(format->nan), result);
+    Value sign = b.make<arith::AndIOp>(
+        b.make<arith::ShRUIOp>(bits, b.constant(24)), b.constant(0x80));
+    Value byte =
+        b.make<arith::TruncIOp>(b.i8, b.make<arith::OrIOp>(result, sign));
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), byte);
+    return success();
+  }
+};
+
+/// An 8-bit type to a wider one, exactly.
+struct WidenFromF8 : public OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
+                                PatternRewriter &rewriter) const override {
+    std::optional<F8Format> format =
+        F8Format::get(getElementTypeOrSelf(op.getIn().getType()));
+    if (!format)
+      return rewriter.notifyMatchFailure(op, "expected an 8-bit type");
+    BitBuilder b(rewriter, op.getLoc(), op.getIn().getType());
+    Value bits = b.make<arith::ExtUIOp>(
+        b.i32, b.make<arith::BitcastOp>(b.i8, op.getIn()));
+    Value magnitude = b.make<arith::AndIOp>(bits, b.constant(0x7f));
+    unsigned dropped = 23 - format->mantissaBits;
+    Value shifted = b.make<arith::ShLIOp>(magnitude, b.constant(dropped));
+    Value normal =
+        b.make<arith::AddIOp>(shifted, b.constant((127 - format->bias) << 23));
+    // Subnormal: a multiple of the smallest one, a power of two.
+    uint32_t unit = (128 - format->bias - format->mantissaBits) << 23;
+    Value subnormal = b.asBits(
+        b.make<arith::MulFOp>(b.make<arith::UIToFPOp>(b.f32, magnitude),
+                              b.asFloat(b.constant(unit))));
+    Value result = b.make<arith::SelectOp>(
+        b.isAbove(magnitude, (1u << format->mantissaBits) - 1), normal,
+        subnormal);
+    if (format->overflow != format->nan)
+      result =
+          b.make<arith::SelectOp>(b.isAbove(magnitude, format->overflow - 1),
+                                  b.constant(0x7f800000), result);
+    uint32_t lastNumber =
+        format->overflow == format->nan ? format->nan - 1 : format->overflow;
+    result = b.make<arith::SelectOp>(b.isAbove(magnitude, lastNumber),
+                                     b.constant(0x7fc00000), result);
+    Value sign = b.make<arith::ShLIOp>(
+        b.make<arith::AndIOp>(bits, b.constant(0x80)), b.constant(24));
+    Value wide = b.asFloat(b.make<arith::OrIOp>(result, sign));
+    Type to = getElementTypeOrSelf(op.getType());
+    if (to.isF32())
+      rewriter.replaceOp(op, wide);
+    else if (to.isF64())
+      rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, op.getType(), wide);
+    else
+      rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), wide);
+    return success();
+  }
+};
+
 struct ExpandNarrowing
     : public norm::impl::ExpandNarrowingPassBase<ExpandNarrowing> {
   void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
-    patterns.add<NarrowThroughF32>(&getContext());
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    // The first step leaves f32 for the second.
+    RewritePatternSet fromF64(&getContext()), f8(&getContext());
+    fromF64.add<NarrowThroughF32>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(fromF64));
+    f8.add<NarrowToF8, WidenFromF8>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(f8));
   }
 };
 } // namespace

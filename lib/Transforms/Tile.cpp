@@ -8,15 +8,13 @@
 #include "Norm/Transforms/Passes.h"
 
 #include "Norm/IR/NormOps.h"
+#include "TileNeighbours.h"
 #include "TilePlan.h"
-#include "TileProgram.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::norm {
@@ -174,165 +172,13 @@ FailureOr<scf::ForallOp> Tiler::run() {
   return loop;
 }
 
-//===----------------------------------------------------------------------===//
-// Neighbours
-//===----------------------------------------------------------------------===//
-
-/// Whether `op` is elementwise linalg on tensors that can join a tile: parallel
-/// loops, projected permutations, no indices, elements of whole bytes.
-static bool isElementwise(Operation *op) {
-  auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
-  return linalgOp && linalgOp.hasPureTensorSemantics() &&
-         !isa<linalg::FillOp>(op) &&
-         linalgOp.getNumParallelLoops() == linalgOp.getNumLoops() &&
-         !linalgOp.hasIndexSemantics() &&
-         llvm::all_of(op->getOperands(), hasVectorLayout) &&
-         llvm::all_of(linalgOp.getIndexingMapsArray(), [](AffineMap map) {
-           return map.isProjectedPermutation();
-         });
-}
-
-/// Lets what asks for the extents of `op`'s results ask for those of its
-/// operands, so that the op is not kept for its shape alone.
-static void resolveExtents(RewriterBase &rewriter, Operation *op) {
-  SmallVector<tensor::DimOp> dims;
-  for (Operation *user : op->getUsers())
-    if (auto dim = dyn_cast<tensor::DimOp>(user))
-      if (dim.getConstantIndex())
-        dims.push_back(dim);
-  for (tensor::DimOp dim : dims) {
-    rewriter.setInsertionPoint(dim);
-    ReifiedRankedShapedTypeDims shapes;
-    if (failed(reifyResultShapes(rewriter, op, shapes)))
-      return;
-    unsigned result = cast<OpResult>(dim.getSource()).getResultNumber();
-    rewriter.replaceOp(dim, getValueOrCreateConstantIndexOp(
-                                rewriter, dim.getLoc(),
-                                shapes[result][*dim.getConstantIndex()]));
-  }
-}
-
-/// Fuses the elementwise producers whose only use is a slice in the loop.
-static void fuseProducers(RewriterBase &rewriter, scf::ForallOp loop) {
-  SmallVector<tensor::ExtractSliceOp> slices(
-      loop.getBody()->getOps<tensor::ExtractSliceOp>());
-  while (!slices.empty()) {
-    tensor::ExtractSliceOp slice = slices.pop_back_val();
-    Operation *producer = slice.getSource().getDefiningOp();
-    if (!isElementwise(producer))
-      continue;
-    resolveExtents(rewriter, producer);
-    if (!producer->hasOneUse())
-      continue;
-    SmallVector<LoopLikeOpInterface> loops{loop};
-    std::optional<scf::SCFFuseProducerOfSliceResult> fused =
-        scf::tileAndFuseProducerOfSlice(rewriter, slice, loops);
-    if (!fused)
-      continue;
-    for (Operation *generated : fused->generatedSlices)
-      if (auto next = dyn_cast<tensor::ExtractSliceOp>(generated))
-        slices.push_back(next);
-    rewriter.eraseOp(slice);
-    if (producer->use_empty())
-      rewriter.eraseOp(producer);
-  }
-}
-
-/// The elementwise op that alone uses one of the loop's results of x's rank,
-/// reading it element for element; null if there is none.
-static linalg::LinalgOp findConsumer(scf::ForallOp loop) {
-  for (OpResult result : loop->getResults()) {
-    if (!result.hasOneUse())
-      continue;
-    OpOperand &use = *result.use_begin();
-    auto consumer = dyn_cast<linalg::LinalgOp>(use.getOwner());
-    if (!consumer || !isElementwise(consumer) ||
-        consumer->getBlock() != loop->getBlock() ||
-        !consumer.isDpsInput(&use) ||
-        !consumer.getMatchingIndexingMap(&use).isIdentity())
-      continue;
-    // What it reads beside the loop's results must be there before the loop.
-    auto isReady = [&](Value operand) {
-      Operation *def = operand.getDefiningOp();
-      return !def || def == loop || def->getBlock() != loop->getBlock() ||
-             def->isBeforeInBlock(loop);
-    };
-    auto isDestination = [](Value operand) {
-      return isa_and_nonnull<tensor::EmptyOp>(operand.getDefiningOp());
-    };
-    if (llvm::all_of(consumer->getOperands(), [&](Value operand) {
-          return isReady(operand) || isDestination(operand);
-        }))
-      return consumer;
-  }
-  return nullptr;
-}
-
-/// Fuses elementwise consumers; returns the loop that took their place.
-static scf::ForallOp fuseConsumers(RewriterBase &rewriter, scf::ForallOp loop) {
-  while (linalg::LinalgOp consumer = findConsumer(loop)) {
-    Attribute strategy = loop->getAttr(kStrategyAttrName);
-    for (Value init : consumer.getDpsInits())
-      if (auto empty = init.getDefiningOp<tensor::EmptyOp>())
-        if (empty->getBlock() == loop->getBlock() &&
-            loop->isBeforeInBlock(empty) && empty.getDynamicSizes().empty())
-          rewriter.moveOpBefore(empty, loop);
-    SmallVector<LoopLikeOpInterface> loops{loop};
-    FailureOr<scf::SCFFuseConsumerOfSliceResult> fused =
-        scf::tileAndFuseConsumer(rewriter, consumer, loops);
-    if (failed(fused))
-      return loop;
-    loop = cast<scf::ForallOp>(loops.front());
-    loop->setAttr(kStrategyAttrName, strategy);
-    if (consumer->use_empty())
-      rewriter.eraseOp(consumer);
-  }
-  return loop;
-}
-
-/// A norm whose result only a fused consumer reads need not be written: drops
-/// results without uses, and what is dead in the body after fusion.
-static void dropUnusedResults(RewriterBase &rewriter, scf::ForallOp loop) {
-  SmallVector<Value> destinations;
-  SmallVector<OpResult> used;
-  for (OpResult result : loop->getResults())
-    if (!result.use_empty()) {
-      used.push_back(result);
-      destinations.push_back(loop.getTiedOpOperand(result)->get());
-    }
-  if (used.size() != loop->getNumResults()) {
-    rewriter.setInsertionPoint(loop);
-    auto slimmer = scf::ForallOp::create(
-        rewriter, loop.getLoc(), loop.getMixedLowerBound(),
-        loop.getMixedUpperBound(), loop.getMixedStep(), destinations,
-        loop.getMapping());
-    slimmer->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-    SmallVector<Value> arguments(slimmer.getInductionVars());
-    unsigned next = 0;
-    for (OpResult result : loop->getResults()) {
-      BlockArgument argument =
-          loop.getTiedBlockArgument(loop.getTiedOpOperand(result));
-      if (!result.use_empty()) {
-        arguments.push_back(slimmer.getRegionIterArgs()[next++]);
-        continue;
-      }
-      arguments.push_back(loop.getTiedOpOperand(result)->get());
-      for (Operation *user : llvm::make_early_inc_range(argument.getUsers()))
-        if (isa<tensor::ParallelInsertSliceOp>(user))
-          rewriter.eraseOp(user);
-    }
-    rewriter.eraseOp(slimmer.getTerminator());
-    rewriter.mergeBlocks(loop.getBody(), slimmer.getBody(), arguments);
-    for (auto [result, replacement] :
-         llvm::zip_equal(used, slimmer->getResults()))
-      rewriter.replaceAllUsesWith(result, replacement);
-    rewriter.eraseOp(loop);
-    loop = slimmer;
-  }
-  for (Operation &op : llvm::make_early_inc_range(
-           llvm::reverse(loop.getBody()->getOperations())))
-    if (isOpTriviallyDead(&op))
-      rewriter.eraseOp(&op);
+static TiledNorm describe(RowOpInterface op) {
+  TilePlan plan = TilePlan::get(op);
+  TiledNorm norm{op.getRank(), plan.loopAxes, {}};
+  if (!plan.reducesNothing && !op.getGroupedAxis() &&
+      op.getTiedAxes() == op.getReducedAxes())
+    norm.reducedAxes = op.getReducedAxes();
+  return norm;
 }
 
 namespace {
@@ -343,18 +189,22 @@ struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
       if (op->hasAttr(kStrategyAttrName))
         roots.push_back(op);
     });
+    if (roots.empty())
+      return;
     IRRewriter rewriter(&getContext());
+    prepareElementwise(rewriter, getOperation());
+    prepareParts(rewriter, roots);
     for (RowOpInterface op : roots) {
       auto strategy = op->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
       if (!strategy) {
         op.emitError("expected 'norm.strategy' to be a #norm.cpu attribute");
         return signalPassFailure();
       }
+      TiledNorm norm = describe(op);
       FailureOr<scf::ForallOp> loop = Tiler(op, strategy, rewriter).run();
       if (failed(loop))
         return signalPassFailure();
-      fuseProducers(rewriter, *loop);
-      dropUnusedResults(rewriter, fuseConsumers(rewriter, *loop));
+      fuseNeighbours(rewriter, *loop, norm);
     }
   }
 };

@@ -8,9 +8,10 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 
-from norm.types import BF16, float_type
+from norm.types import float_type
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TIMEOUT_SECONDS = 300
@@ -63,18 +64,31 @@ def norm_opt(module, *options):
     return run([tool("norm-opt"), *options, "-"], stdin=module)
 
 
+# Element types of arrays beside those that norms compute with.
+DTYPES = {"i1": np.dtype(bool), "i8": np.dtype(np.int8), "i32": np.dtype(np.int32),
+          "i64": np.dtype(np.int64), "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
+          "f8E5M2": np.dtype(ml_dtypes.float8_e5m2)}
+
+
+def stored_dtype(dtype):
+    """What a file holds: the bit patterns of a type that NumPy does not have."""
+    if dtype.type.__module__.startswith("ml_dtypes"):
+        return np.dtype(f"uint{8 * dtype.itemsize}")
+    return dtype
+
+
 def save_npy(path, array):
-    """Writes an array, keeping its memory order; bf16 as its uint16 patterns."""
-    if array.dtype == BF16.dtype:
-        array = array.view(np.uint16)
-    np.save(path, array)
+    """Writes an array, keeping its memory order; bf16 as its uint16 patterns, 8-bit
+    floats as uint8."""
+    np.save(path, array.view(stored_dtype(array.dtype)))
 
 
 def load_npy(path, element):
-    """Reads an array of element type `element`; uint16 patterns for bf16."""
+    """Reads an array of element type `element`; uint16 patterns for bf16, uint8 for
+    8-bit floats."""
     array = np.load(path)
-    dtype = np.dtype(np.int64) if element == "i64" else float_type(element).dtype
-    expected = np.dtype(np.uint16) if dtype == BF16.dtype else dtype
+    dtype = DTYPES.get(element) or float_type(element).dtype
+    expected = stored_dtype(dtype)
     if array.dtype != expected:
         raise TypeError(f"{path}: expected {expected} for {element}, got {array.dtype}")
     return array.view(dtype)
