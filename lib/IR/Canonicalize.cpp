@@ -198,6 +198,8 @@ void norm::populateCanonicalizeNormPatterns(RewritePatternSet &patterns,
            FoldBackwardScaleOffset, DropZeroEpsilon, DropZeroBackwardEpsilon>(
           patterns.getContext(), policy);
   populateUnusedResultPatterns(patterns, policy);
+  populateUnitAxisPatterns(patterns, policy);
+  populateCastPatterns(patterns, policy);
 }
 
 void NormDialect::getCanonicalizationPatterns(

@@ -83,6 +83,53 @@ C1 = Rewrite(
              switch=False)],
     note="An op without used results is dead as a whole: dead code elimination removes it.")
 
+UNIT, UNIT_ROWS = "tensor<4x1x24x1xf32>", "tensor<4xf32>"
+UNIT_IMAGE = "tensor<1x8x5x7xf32>"
+
+C2 = Rewrite(
+    "C2", "Reduced axes of extent 1 become kept ones.", "E", CANONICALIZE,
+    {"another-remains": "another reduced axis stays"},
+    [Example("statistics and a gain of two axes", main(
+        {"x": UNIT, "g": "tensor<1x24x1xf32>"}, {"y": UNIT, "m": UNIT_ROWS, "r": UNIT_ROWS}, f"""
+        %y, %m, %r = norm.layer_norm %x scale(%g : tensor<1x24x1xf32>) axes [1, 2, 3]
+          epsilon inside_sqrt 1.0e-5 : {UNIT} -> {UNIT} mean({UNIT_ROWS}) rstd({UNIT_ROWS})"""),
+             new=("axes \\[2\\] .*affine_axes \\[1, 2, 3\\]", "tensor.collapse_shape")),
+     Example("everything reduced", main({"x": "tensor<1x24xbf16>"},
+                                        {"y": "tensor<1x24xbf16>", "q": "tensor<f32>"}, """
+        %y, %q = norm.rms_norm %x axes [-1, 0] epsilon outside_sqrt 1.0e-5
+          : tensor<1x24xbf16> -> tensor<1x24xbf16> variance(tensor<f32>)"""),
+             new=("axes \\[1\\]", "\\[\\]")),
+     Example("only units", main({"x": "tensor<4x1x1xf32>"}, {"y": "tensor<4x1x1xf32>"}, """
+        %y = norm.l2_norm %x axes [1, 2] epsilon max_outside 1.0e-5
+          : tensor<4x1x1xf32> -> tensor<4x1x1xf32>"""), new=("axes \\[2\\]",)),
+     Example("groups", main({"x": "tensor<3x8x1x7xf32>", "b": "tensor<8xf32>"},
+                            {"y": "tensor<3x8x1x7xf32>", "m": "tensor<3x4xf32>"}, f"""
+        %y, %m = norm.group_norm %x shift(%b : {CHANNELS}) groups 4 channel_axis 1 axes [1, 2, 3]
+          epsilon inside_sqrt 1.0e-5
+          : tensor<3x8x1x7xf32> -> tensor<3x8x1x7xf32> mean(tensor<3x4xf32>)"""),
+             new=("axes \\[1, 3\\]",)),
+     Example("running values of one sample", main(
+         {"x": UNIT_IMAGE, "g": CHANNELS, "m": CHANNELS, "v": CHANNELS},
+         {"y": UNIT_IMAGE, "m1": CHANNELS, "v1": CHANNELS}, f"""
+        %y, %m1, %v1 = norm.batch_norm_training %x scale(%g : {CHANNELS})
+          running(%m, %v : {CHANNELS}, {CHANNELS}) axes [0, 2, 3] epsilon inside_sqrt 1.0e-5
+          momentum 0.1 : {UNIT_IMAGE} -> {UNIT_IMAGE} running_mean({CHANNELS})
+          running_variance({CHANNELS})"""),
+             new=("axes \\[2, 3\\] .*affine_axes \\[1\\]", "tensor.expand_shape")),
+     Example("gradient", main(
+         {"dy": UNIT, "x": UNIT, "m": UNIT_ROWS, "r": UNIT_ROWS},
+         {"dx": UNIT, "dg": "tensor<1x24x1xf32>"}, f"""
+        %dx, %dg = norm.layer_norm_backward %dy, %x mean(%m : {UNIT_ROWS}) rstd(%r : {UNIT_ROWS})
+          axes [1, 2, 3] epsilon inside_sqrt 1.0e-5
+          : {UNIT}, {UNIT} -> {UNIT} dscale(tensor<1x24x1xf32>)"""),
+             new=("axes \\[2\\] .*affine_axes \\[1, 2, 3\\]",))],
+    [Refusal("another-remains", main({"x": "tensor<4x1xf32>"}, {"y": "tensor<4x1xf32>"}, """
+        %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-5
+          : tensor<4x1xf32> -> tensor<4x1xf32>"""), switch=False)],
+    note="Axes are sorted, and negative ones resolved, by the canonical spelling of each op. The "
+         "channel axis of a group norm stays, and so do the axes of given statistics, which reduce "
+         "nothing, and those of the statistics algebra.")
+
 C4 = Rewrite(
     "C4", "A shift of 0 everywhere is dropped.", "E / N", SIMPLIFY_ALONE,
     {"nsz": "the shift is -0, or the sign of a zero does not matter (-0 + +0 is +0)"},
@@ -132,6 +179,81 @@ C6 = Rewrite(
         %y = norm.rms_norm %x scale(%g : tensor<24xf64>) axes [1] epsilon inside_sqrt 1.0e-6
           scale_offset 1.0 affine_in result : {X} -> {X}"""), switch=False, name="in the result")])
 
+def cast(op, value, source, target, result):
+    """linalg that casts %value elementwise to %result."""
+    rank = source.count("x")
+    loops, parallel = ", ".join(f"d{i}" for i in range(rank)), ", ".join(['"parallel"'] * rank)
+    identity = f"affine_map<({loops}) -> ({loops})>"
+    old, new = (kind.split("x")[-1].rstrip(">") for kind in (source, target))
+    return f"""
+        %e_{result} = tensor.empty() : {target}
+        %{result} = linalg.generic {{indexing_maps = [{identity}, {identity}],
+          iterator_types = [{parallel}]}} ins(%{value} : {source}) outs(%e_{result} : {target}) {{
+        ^bb0(%p: {old}, %q: {new}):
+          %t = arith.{op} %p : {old} to {new}
+          linalg.yield %t : {new}
+        }} -> {target}"""
+
+
+WIDE = "tensor<4x24xf64>"
+REALLY = ("--norm-simplify=fp-policy=real",)
+
+
+def widened(clauses, op="layer_norm", source=NARROW, x=X, y=X):
+    return main({"a": source}, {"y": y}, cast("extf", "a", source, x, "x") + f"""
+        %y = norm.{op} %x {clauses} : {x} -> {y}""")
+
+
+def narrowed(clauses, op="rms_norm", x=X, y=X, z=NARROW, extra=None):
+    return main({"x": x}, {"z": z, **(extra or {})}, f"""
+        %y = norm.{op} %x {clauses} : {x} -> {y}""" + cast("truncf", "y", y, z, "z"))
+
+
+EXACT = "axes [1] epsilon inside_sqrt 1.0e-5"
+
+C26 = Rewrite(
+    "C26", "Casts around a norm become the types of its x, scale, shift and result.", "E / R",
+    CANONICALIZE,
+    {"real": "rounding may change where the result is computed and stored in f32 (the reference "
+             "rounds its f64 once more), and where an x that was widened to the compute type has "
+             "a mean (code for a CPU corrects that of wide x once more)",
+     "single-use": "the cast is the only use of the result",
+     "affine-in-compute": "scale and shift are applied in the compute type: in the result's, the "
+                          "types of x and of the result round",
+     "rounds-once": "the result is stored in a type that holds the compute type's values",
+     "no-residual": "there is no residual: the sum rounds to the type of x",
+     "compute-type": "the compute type fits the x that was widened"},
+    [Example("widened x", widened(EXACT, "rms_norm"), gone=("extf",), gate="E",
+             new=(r"bf16> -> tensor<4x24xf32>",)),
+     Example("widened x of a narrow norm", widened(EXACT + " compute bf16"), gone=("extf",),
+             gate="E"),
+     Example("widened x with a mean", widened(EXACT), gone=("extf",), gate="R", passes=REALLY),
+     Example("x widened to f64", widened(EXACT, "l2_norm", X, WIDE, WIDE), gone=("extf",),
+             new=("compute f64",), gate="E"),
+     Example("narrowed f64", narrowed(EXACT, "layer_norm", WIDE, WIDE, X), gone=("truncf",),
+             gate="E"),
+     Example("narrowed from f64 to 16 bits", narrowed(EXACT, x=X, y=WIDE), gone=("truncf",),
+             gate="E"),
+     Example("narrowed f32", narrowed(EXACT), gone=("truncf",), gate="R", passes=REALLY,
+             tolerance=1),
+     Example("narrowed result of a narrow norm", narrowed(EXACT + " compute bf16"),
+             gone=("truncf",), gate="E"),
+     Example("widened gain and shift", main(
+         {"x": X, "a": "tensor<24xbf16>", "b": "tensor<24xf16>"}, {"y": X},
+         cast("extf", "a", "tensor<24xbf16>", GAINS, "g")
+         + cast("extf", "b", "tensor<24xf16>", GAINS, "s") + f"""
+        %y = norm.layer_norm %x scale(%g : {GAINS}) shift(%s : {GAINS}) {EXACT}
+          scale_offset 1.0 : {X} -> {X}"""), gone=("extf",), gate="E")],
+    [Refusal("real", widened(EXACT), name="mean"),
+     Refusal("real", narrowed(EXACT), name="result"),
+     Refusal("single-use", narrowed(EXACT, x=X, y=WIDE, extra={"y": WIDE})),
+     Refusal("affine-in-compute", narrowed(EXACT + " affine_in result", x=X, y=WIDE)),
+     Refusal("rounds-once", narrowed(EXACT + " compute f64", x=X, y=X)),
+     Refusal("no-residual", main({"a": NARROW, "r": X}, {"y": X}, cast(
+         "extf", "a", NARROW, X, "x") + f"""
+        %y = norm.rms_norm %x residual(%r : {X}) {EXACT} : {X} -> {X}""")),
+     Refusal("compute-type", widened(EXACT + " compute bf16", "rms_norm", "tensor<4x24xf16>"))])
+
 C29 = Rewrite(
     "C29", "An epsilon of 0 that is added inside or outside of the root is none.", "E",
     CANONICALIZE,
@@ -178,7 +300,7 @@ C32 = Rewrite(
              "removes it, the gradient of a constant x among them.")
 
 REWRITES = [
-    C1,
+    C1, C2,
     Rewrite(
         "C3", "A gain that is 1 everywhere, its offset included, is dropped.", "E", CANONICALIZE,
         {"one": "scale + scale_offset is 1, exactly and everywhere"},
@@ -188,5 +310,5 @@ REWRITES = [
         [Refusal("one", layer_norm(GAIN, splat("g", "1.00000012"))),
          Refusal("one", layer_norm(GAIN + " scale_offset 1.0", splat("g", "1.0")),
                  name="offset")]),
-    C4, C6, C29, C32,
+    C4, C6, C26, C29, C32,
 ]
