@@ -5,6 +5,7 @@ import table_canonical
 import table_constant
 import table_input
 import table_reshape
+import table_slice
 
 FILES = [
     table_affine,
@@ -12,6 +13,7 @@ FILES = [
     table_constant,
     table_input,
     table_reshape,
+    table_slice,
 ]
 TABLE = sorted((rewrite for file in FILES for rewrite in file.REWRITES),
                key=lambda rewrite: int(rewrite.id[1:]))

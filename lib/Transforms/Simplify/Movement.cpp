@@ -246,8 +246,9 @@ bool norm::keepsSummation(NormOpInterface op, ArrayRef<int64_t> reducedAxes,
 }
 
 bool norm::isUsedOnlyBy(Value value, Operation *op) {
-  return llvm::all_of(value.getUsers(),
-                      [&](Operation *user) { return user == op; });
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return user == op || isa<tensor::DimOp>(user);
+  });
 }
 
 SmallVector<int64_t> norm::positionsIn(ArrayRef<int64_t> list,

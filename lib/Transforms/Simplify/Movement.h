@@ -89,7 +89,7 @@ bool isRebuildable(RewriterBase &rewriter, NormOpInterface op);
 bool keepsSummation(NormOpInterface op, ArrayRef<int64_t> reducedAxes,
                     ArrayRef<int64_t> oldAxes);
 
-/// Whether all uses of `value` are operands of `op`.
+/// Whether all uses of `value` are operands of `op`, or ask for its extents.
 bool isUsedOnlyBy(Value value, Operation *op);
 
 /// The place of each axis of `axes` in `list`.

@@ -46,9 +46,13 @@ void populateUnifyKindPatterns(RewritePatternSet &patterns,
 /// Norms whose result is known: C28, C35.
 void populateSimplifyConstantPatterns(RewritePatternSet &patterns,
                                       const RewritePolicy &policy);
-/// Transposes, reshapes, broadcasts, slices, concatenations: C21 to C25; C31.
+/// Transposes, reshapes, broadcasts: C21 to C23.
 void populateSimplifyReshapePatterns(RewritePatternSet &patterns,
                                      const RewritePolicy &policy);
+/// Slices and concatenations: C24, C25.
+void populateSimplifySlicePatterns(RewritePatternSet &patterns,
+                                   const RewritePolicy &policy);
+/// Multiplications by orthogonal matrices: C31.
 void populateRotationPatterns(RewritePatternSet &patterns,
                               const RewritePolicy &policy);
 /// What several norms have in common: C27, C33, C34.
