@@ -5,6 +5,7 @@ import table_canonical
 import table_constant
 import table_input
 import table_reshape
+import table_sharing
 import table_slice
 
 FILES = [
@@ -13,6 +14,7 @@ FILES = [
     table_constant,
     table_input,
     table_reshape,
+    table_sharing,
     table_slice,
 ]
 TABLE = sorted((rewrite for file in FILES for rewrite in file.REWRITES),
