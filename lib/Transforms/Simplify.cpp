@@ -44,6 +44,7 @@ struct SimplifyNorm : public norm::impl::SimplifyNormPassBase<SimplifyNorm> {
     populateSimplifyReshapePatterns(patterns, rewrites);
     populateSimplifySlicePatterns(patterns, rewrites);
     populateSimplifySharingPatterns(patterns, rewrites);
+    populateSimplifyAttentionPatterns(patterns, rewrites);
     if (unifyKinds)
       populateUnifyKindPatterns(patterns, rewrites);
     if (rotations)

@@ -170,7 +170,151 @@ ROTATION = Rewrite(
      Refusal("size", rotated(f"axes [1] {EPS}", size=1025, rows=2, constant="dense<0.0>"),
              switch=False),
      Refusal("orthogonal", rotated(f"axes [1] {EPS}", matrix=ORTHOGONAL * 1.000001)),
-     Refusal("orthogonal", rotated(f"axes [1] {EPS}", matrix=np.full((8, 8), np.nan)
+     Refusal("orthogonal", rotated(f"axes [1] {EPS}", matrix=np.diag([np.nan] + [1.0] * 7)
                                    ).replace("nan", "0x7FC00000"), name="NaN")])
 
-REWRITES = [SHARE, ROTATION]
+# ---- C33 ---------------------------------------------------------------------
+
+Q, K, SCORES = tensor(6, 4, 8), tensor(6, 5, 8), tensor(6, 4, 5)
+SCORE_MAPS = ("[affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>, "
+              "affine_map<(b, m, n, k) -> (b, m, n)>]")
+PAIRS = [0.5, 2.0, 1.5, 3.0] * 2
+
+
+def vector(name, values):
+    return f"  %{name} = arith.constant {dense(values)} : {tensor(len(values))}\n"
+
+
+def scaled(name, result, kind, number="0.25", op="arith.mulf", pieces="%in, %c"):
+    """%result = %name times a number, elementwise."""
+    rank = kind.count("x")
+    loops = ", ".join(f"d{i}" for i in range(rank))
+    identity = f"affine_map<({loops}) -> ({loops})>"
+    return f"""  %c{result} = arith.constant {number} : f32
+  %e{result} = tensor.empty() : {kind}
+  %{result} = linalg.generic {{indexing_maps = [{identity}, {identity}],
+      iterator_types = [{', '.join(['"parallel"'] * rank)}]}}
+      ins(%{name} : {kind}) outs(%e{result} : {kind}) {{
+  ^bb0(%in: f32, %out: f32):
+    %p = {op} {pieces.replace('%c', '%c' + result)} : f32
+    linalg.yield %p : f32
+  }} -> {kind}
+"""
+
+
+def named(op, result, kind, *operands):
+    inputs = ", ".join(f"%{name}" for name in operands)
+    kinds = ", ".join([kind] * len(operands))
+    return (f"  %e{result} = tensor.empty() : {kind}\n"
+            f"  %{result} = linalg.{op} ins({inputs} : {kinds}) outs(%e{result} : {kind})"
+            f" -> {kind}\n")
+
+
+def rotary(name, result, kind):
+    """%result = the half-split rotary embedding of %name."""
+    shape = [int(size) for size in kind.removeprefix("tensor<").split("x")[:-1]]
+    half = tensor(*shape[:-1], shape[-1] // 2)
+    sizes = [*shape[:-1], shape[-1] // 2]
+    zeros, ones = [0] * len(shape), [1] * len(shape)
+    middle = [*zeros[:-1], shape[-1] // 2]
+    r = result
+    return (f"  %{r}l = tensor.extract_slice %{name}{zeros} {sizes} {ones} : {kind} to {half}\n"
+            f"  %{r}h = tensor.extract_slice %{name}{middle} {sizes} {ones} : {kind} to {half}\n"
+            + named("negf", f"{r}n", half, f"{r}h")
+            + f"  %{r}t = tensor.concat dim({len(shape) - 1}) %{r}n, %{r}l : ({half}, {half}) "
+            f"-> {kind}\n"
+            + named("mul", f"{r}a", kind, name, f"cos{r}")
+            + named("mul", f"{r}b", kind, f"{r}t", f"sin{r}")
+            + named("add", r, kind, f"{r}a", f"{r}b"))
+
+
+def attention(query, key, op="rms_norm", between=("", ""), of=("q", "k"), after="", result="s",
+              gains="", arguments=None, extra=(), key_op=None, accumulate=None):
+    """Scores of normalized queries and keys. query, key: clauses; of: what is multiplied."""
+    body = f"""{gains}  %q = norm.{op} %x {query} : {Q} -> {Q}
+  %k = norm.{key_op or op} %z {key} : {K} -> {K}
+{between[0]}{between[1]}  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {SCORES}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {SCORES}) -> {SCORES}
+  %s = linalg.batch_matmul indexing_maps = {SCORE_MAPS} ins(%{of[0]}, %{of[1]} : {Q}, {K})
+    outs(%{accumulate or 'f'} : {SCORES}) -> {SCORES}
+{after}"""
+    more = dict(extra)
+    return function({"x": Q, "z": K, **(arguments or {})}, [SCORES, *more.values()],
+                    body.rstrip("\n"), result, *more)
+
+
+QG, KG = f"scale(%g : {tensor(8)}) axes [2] {EPS}", f"scale(%h : {tensor(8)}) axes [2] {EPS}"
+GAIN_LIST = [1.0, 0.5, 2.0, -1.5, 3.0, 0.25, 1.25, 1.0]
+BOTH = vector("g", GAIN_LIST) + vector("h", GAIN_LIST[::-1])
+TABLES = {"cosu": Q, "sinu": Q, "cosv": K, "sinv": K}
+ROTATED = (rotary("q", "u", Q), rotary("k", "v", K))
+TRANSPOSED_KEY = f"""  %et = tensor.empty() : {tensor(6, 8, 5)}
+  %t = linalg.transpose ins(%k : {K}) outs(%et : {tensor(6, 8, 5)}) permutation = [0, 2, 1]
+"""
+
+
+def with_transposed_key():
+    text = attention(QG, KG, gains=BOTH, between=("", TRANSPOSED_KEY), of=("q", "t"))
+    return text.replace(f"(%q, %t : {Q}, {K})", f"(%q, %t : {Q}, {tensor(6, 8, 5)})").replace(
+        " indexing_maps = " + SCORE_MAPS, "")
+
+
+ATTENTION = Rewrite(
+    "C33", """The scores of normalized queries and keys: the gain of the keys takes in that of the
+    queries and every constant factor of queries, keys and scores.""", "R", (REAL,),
+    {"nothing-between": """between norm and product elements only move, or are multiplied by
+     constants, or a rotary embedding rotates them""",
+     "real": "fp-policy=real",
+     "only-use": "only the product reads what is normalized",
+     "no-shift": "neither norm has a shift",
+     "gain-axes": "the gains index exactly the axis that the product sums over",
+     "rotary": """with a rotary embedding between: the norm of the queries commutes with it (C34),
+     that is, it subtracts no mean, and its gain is the same in both elements of each rotated pair
+     """,
+     "constant-gains": "the gains are constants",
+     "gain-range": "the merged gain fits its type"},
+    [Example("two gains and the root of d", attention(
+        QG, KG, gains=BOTH, after=scaled("s", "o", SCORES), result="o"),
+        gone=("arith.mulf %in, ",)),
+     Example("a key without a gain", attention(QG, f"axes [2] {EPS}", gains=BOTH)),
+     Example("a temperature alone", attention(
+         f"axes [2] {EPS}", KG, gains=BOTH, after=scaled("s", "o", SCORES, op="arith.divf"),
+         result="o")),
+     Example("scaled queries", attention(
+         f"{QG} scale_offset 1.0", f"{KG} scale_offset 1.0", gains=BOTH,
+         between=(scaled("q", "u", Q), ""), of=("u", "k"))),
+     Example("transposed keys", with_transposed_key()),
+     Example("layer norms", attention(QG, KG, op="layer_norm", gains=BOTH)),
+     Example("scores that are added to others", attention(
+         QG, KG, gains=BOTH, arguments={"a": SCORES}, accumulate="a",
+         after=scaled("s", "o", SCORES), result="o"), new=("arith.mulf",)),
+     Example("a rotary embedding", attention(
+         QG, KG, gains=vector("g", PAIRS) + vector("h", GAIN_LIST), arguments=TABLES,
+         between=ROTATED, of=("u", "v"), after=scaled("s", "o", SCORES), result="o"))],
+    [Refusal("nothing-between", attention(
+        QG, KG, gains=BOTH, between=(named("exp", "u", Q, "q"), ""), of=("u", "k")),
+        switch=False),
+     Refusal("real", attention(QG, KG, gains=BOTH), passes=(SIMPLIFY,)),
+     Refusal("only-use", attention(QG, KG, gains=BOTH, extra={"k": K})),
+     Refusal("only-use", attention(QG, KG, gains=BOTH, extra={"q": Q}), name="queries"),
+     Refusal("no-shift", attention(
+         QG.replace("axes", f"shift(%h : {tensor(8)}) axes"), KG, gains=BOTH, op="layer_norm")),
+     Refusal("gain-axes", attention(
+         f"scale(%g : {tensor(6, 8)}) axes [2] {EPS} affine_axes [0, 2]", KG,
+         gains=BOTH.replace("%g =", "%u ="), arguments={"g": tensor(6, 8)}), switch=False),
+     Refusal("rotary", attention(
+         QG, KG, gains=BOTH, arguments=TABLES, between=ROTATED, of=("u", "v"))),
+     Refusal("rotary", attention(
+         QG, KG, op="layer_norm", gains=vector("g", PAIRS) + vector("h", GAIN_LIST),
+         arguments=TABLES, between=ROTATED, of=("u", "v")), name="layer norm"),
+     Refusal("constant-gains", attention(QG, KG, arguments={"g": tensor(8), "h": tensor(8)}),
+             switch=False),
+     Refusal("gain-range", attention(
+         QG, KG, gains=vector("g", [1.0e30] * 8) + vector("h", [1.0e30] * 8)), switch=False)],
+    """C34: a rotary embedding and a norm commute where the norm subtracts no mean, reduces the
+    rotated axis, and has a gain that is the same in both elements of every rotated pair (i and
+    i + d/2, or 2i and 2i + 1). It is a condition here, `commutesWithRotaryEmbedding` in C++, not a
+    rewrite of its own. Embeddings with split halves are recognized.""")
+
+REWRITES = [SHARE, ROTATION, ATTENTION]

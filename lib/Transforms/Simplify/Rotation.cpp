@@ -78,7 +78,7 @@ static std::optional<RowProduct> matchRowProduct(Value value) {
                     matrix->getShape()[0]};
 }
 
-/// The largest element of Q * Q^T - I, in f64.
+/// The largest element of Q * Q^T - I, in f64; NaN if one is.
 static double distanceFromOrthogonal(const RowProduct &product) {
   double distance = 0.0;
   for (int64_t i = 0; i < product.size; ++i)
@@ -86,9 +86,9 @@ static double distanceFromOrthogonal(const RowProduct &product) {
       double sum = i == j ? -1.0 : 0.0;
       for (int64_t n = 0; n < product.size; ++n)
         sum += product.at(i, n) * product.at(j, n);
-      // Not max: a NaN is no small distance.
-      if (!(std::abs(sum) <= distance))
-        distance = std::abs(sum);
+      if (std::isnan(sum))
+        return sum;
+      distance = std::max(distance, std::abs(sum));
     }
   return distance;
 }

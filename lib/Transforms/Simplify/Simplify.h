@@ -55,9 +55,12 @@ void populateSimplifySlicePatterns(RewritePatternSet &patterns,
 /// Multiplications by orthogonal matrices: C31.
 void populateRotationPatterns(RewritePatternSet &patterns,
                               const RewritePolicy &policy);
-/// What several norms have in common: C27, C33, C34.
+/// What several norms have in common: C27.
 void populateSimplifySharingPatterns(RewritePatternSet &patterns,
                                      const RewritePolicy &policy);
+/// Products of normalized queries and keys: C33, by C34.
+void populateSimplifyAttentionPatterns(RewritePatternSet &patterns,
+                                       const RewritePolicy &policy);
 
 } // namespace mlir::norm
 
