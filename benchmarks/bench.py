@@ -1,9 +1,10 @@
-"""Times LN and RMS beside a copy of the same bytes made in the same run.
+"""Times norms beside a copy of the same bytes made in the same run.
 
-    ./dev bench [--quick] [--filter TEXT] [--repeat N]
+    ./dev bench [--quick] [--cases] [--filter TEXT] [--repeat N]
 
 A ratio of 1 means as fast as copying; machines differ less in it than in times.
-Prints a table and writes out/bench.json.
+Prints a table and writes out/bench.json. With --cases the cells are those of public
+complaints about speed (docs/Cases.md), each beside what it must not be slower than.
 """
 
 import argparse
@@ -12,7 +13,9 @@ import platform
 import re
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Callable
 
 import numpy as np
 
@@ -20,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 from norm.data import draw, generator  # noqa: E402
-from norm.program import Call, module_text  # noqa: E402
+from norm.program import Call, Slice, element_name, module_text  # noqa: E402
 from norm.reference import NormSpec  # noqa: E402
 from norm.tools import run, save_npy, tool  # noqa: E402
 
@@ -29,15 +32,108 @@ OPS = ("layer_norm", "rms_norm")
 TYPES = ("f32", "bf16")
 # Enough bytes a cell for steady medians, and an end to the smallest cells.
 BYTES_PER_CELL, RUNS = 4 << 30, (10, 1000)
+# What is drawn of a large array; the rest repeats it.
+DRAWN = 1 << 20
+QUICK = 512 * 768  # the elements of the largest quick cell
 
 
-def call(op, shape, element):
-    """Forward with a gain, and a shift for LN, over the last axis."""
+@dataclass
+class Cell:
+    """One row of the table. make: its call, made when it is timed. against: the name of
+    an earlier cell whose time its own is divided by. case: the report it comes from."""
+
+    name: str
+    elements: int
+    make: Callable[[], Call]
+    case: str = ""
+    against: str = ""
+
+
+def data(rng, shape, element, mean=0.25, std=1.5):
+    size = int(np.prod(shape))
+    return np.resize(draw(rng, (min(size, DRAWN),), element, mean, std), shape)
+
+
+def call(op, shape, element, axes=(-1,), statistics=(), **rest):
+    """A gain, and a shift for LN, over the last axis. A gradient is that of x, scale and
+    shift, with saved statistics."""
     rng = generator(f"{op}{shape}{element}")
-    scale = draw(rng, shape[1:], element, 1.0, 0.1)
-    shift = draw(rng, shape[1:], element, 0.0, 0.1) if op == "layer_norm" else None
-    return Call(NormSpec(kind=op, axes=(1,)), draw(rng, shape, element, 0.25, 1.5),
-                scale=scale, shift=shift)
+    operands = dict(scale=draw(rng, shape[-1:], element, 1.0, 0.1))
+    results = ("y", *statistics)
+    if op.endswith("_backward"):
+        kept = [n for a, n in enumerate(shape) if a - len(shape) not in axes]
+        operands.update(dy=data(rng, shape, element), rstd=draw(rng, kept, "f32", 1.0, 0.1))
+        results = ("dx", "dscale")
+        if op != "rms_norm_backward":
+            operands["mean"] = draw(rng, kept, "f32")
+            results += ("dshift",)
+    elif op == "layer_norm":
+        operands["shift"] = draw(rng, shape[-1:], element, 0.0, 0.1)
+    elif op == "moments":
+        del operands["scale"]
+        results = ("mean", "m2")
+    if rest.pop("residual", False):
+        operands["residual"] = data(rng, shape, element)
+        results += ("sum",)
+    return Call(NormSpec(kind=op, axes=axes), data(rng, shape, element), results=results,
+                **operands, **rest)
+
+
+def strided(op, shape, element):
+    """The middle third of the columns of a tensor three times as wide."""
+    made = call(op, shape, element)
+    base = np.tile(made.x, (1, 3))
+    made.slice = Slice(base, (0, shape[1]), (1, 1))
+    return made
+
+
+def title(op, shape, element, note=""):
+    return f"{op} {'x'.join(map(str, shape))} {element}{' ' if note else ''}{note}"
+
+
+def standard():
+    """The main table."""
+    return [Cell(title(op, shape, element), shape[0] * shape[1],
+                 lambda op=op, shape=shape, element=element: call(op, shape, element))
+            for element in TYPES for shape in SHAPES for op in OPS]
+
+
+def reported():
+    """Cells of the complaints about speed."""
+    cells = []
+
+    def add(case, op, shape, element="f32", note="", against="", make=call, **rest):
+        cells.append(Cell(title(op, shape, element, note), int(np.prod(shape)),
+                          lambda: make(op, shape, element, **rest), f"case-{case}", against))
+    # One norm, one loop: at most the time of the forward pass without what is saved.
+    for op, shape, element in (("layer_norm", (10, 32, 42, 32), "f32"),
+                               ("rms_norm", (1, 2048), "f16")):
+        add("D1", op, shape, element)
+    for shape in ((2048, 4096), (512, 768)):
+        plain = title("layer_norm", shape, "f32", "alone")
+        add("D1", "layer_norm", shape, note="alone")
+        add("D1", "layer_norm", shape, note="saves mean, rstd", against=plain,
+            statistics=("mean", "rstd"))
+        add("D1", "layer_norm", shape, note="adds, stores the sum", against=plain, residual=True)
+    # Gradients of tall, square and wide inputs, and of powers of two plus and minus one.
+    for rows, hidden in ((1048576, 128), (16384, 1024), (256, 16384), (16383, 1023),
+                         (16385, 1025), (512, 768)):
+        for op in OPS:
+            add("D2", f"{op}_backward", (rows, hidden))
+    # RMS norm beside layer norm.
+    for hidden in (64, 256, 1024, 2048, 4096, 8192, 16384):
+        shape = (2048, hidden)
+        add("D3", "layer_norm", shape)
+        add("D3", "rms_norm", shape, against=title("layer_norm", shape, "f32"))
+    # Sums alone.
+    for shape in ((2048, 4096), (1, 65536), (65536, 64)):
+        add("D5", "moments", shape)
+    # A slice of a fused projection beside a whole tensor.
+    for rows, element in ((1, "bf16"), (64, "bf16"), (1024, "bf16"), (1024, "f32")):
+        whole = title("rms_norm", (rows, 7168), element, "whole")
+        add("D7", "rms_norm", (rows, 7168), element, note="whole")
+        add("D7", "rms_norm", (rows, 7168), element, note="slice", against=whole, make=strided)
+    return cells
 
 
 def parse(output):
@@ -49,53 +145,74 @@ def parse(output):
     return float(time[1]), float(ratio[1])
 
 
-def measure(directory, op, shape, element, repeat):
-    """One cell: the median over `repeat` processes."""
-    made = call(op, shape, element)
+def bytes_moved(made):
+    """Of operands and results, each read or written once."""
+    read = sum(array.nbytes for array in made.operands().values())
+    return read + sum(int(np.prod(shape)) * element.dtype.itemsize
+                      for shape, element in made.result_types())
+
+
+def measure(directory, made, repeat):
+    """The median over `repeat` processes."""
     source = directory / "module.mlir"
     source.write_text(module_text([made]))
     command = [tool("norm-run"), source, "--entry=main", "--target=cpu"]
-    moved = 2 * made.x.nbytes
     for number, array in enumerate(made.inputs()):
         path = directory / f"input{number}.npy"
         save_npy(path, array)
         command.append(f"--input={path}")
+    moved = bytes_moved(made)
     runs = int(np.clip(BYTES_PER_CELL // moved, *RUNS))
     results = [parse(run([*command, f"--time={runs}"])) for _ in range(repeat)]
     microseconds, ratio = np.median(results, axis=0)
-    return {"op": op, "shape": list(shape), "type": element, "runs": runs,
-            "microseconds": microseconds, "gigabytes_per_second": moved / microseconds / 1e3,
-            "ratio_to_copy": ratio}
+    return {"op": made.spec.kind, "shape": list(made.x.shape), "type": element_name(made.x.dtype),
+            "runs": runs, "microseconds": microseconds,
+            "gigabytes_per_second": moved / microseconds / 1e3, "ratio_to_copy": ratio}
+
+
+def show(cells, repeat):
+    """Times and prints the cells; their records."""
+    width = max(len(cell.name) for cell in cells) + 2
+    has_cases = any(cell.case for cell in cells)
+    print(f"{'case':<9}" * has_cases + f"{'norm':<{width}}{'us':>10}{'GB/s':>8}{'copy ratio':>12}"
+          + f"{'beside':>8}" * has_cases)
+    done = {}
+    with tempfile.TemporaryDirectory() as directory:
+        for cell in cells:
+            record = measure(Path(directory), cell.make(), repeat)
+            record.update(name=cell.name, case=cell.case)
+            beside = ""
+            if cell.against in done:
+                ratio = record["microseconds"] / done[cell.against]["microseconds"]
+                record.update(against=cell.against, ratio_to_that=ratio)
+                beside = f"{ratio:>8.2f}"
+            done[cell.name] = record
+            print(f"{cell.case:<9}" * has_cases + f"{cell.name:<{width}}"
+                  f"{record['microseconds']:>10.1f}{record['gigabytes_per_second']:>8.1f}"
+                  f"{record['ratio_to_copy']:>12.2f}{beside}", flush=True)
+    return list(done.values())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--filter", default="", help="only cells whose name contains this")
+    parser.add_argument("--filter", default="", help="only cells whose name or case contains this")
     parser.add_argument("--repeat", type=int, default=3, help="processes a cell (median)")
     parser.add_argument("--quick", action="store_true", help="one process a cell, small shapes")
+    parser.add_argument("--cases", action="store_true",
+                        help="the cells of reported complaints in place of the main table")
     options = parser.parse_args()
     repeat = 1 if options.quick else options.repeat
-    shapes = [s for s in SHAPES if not options.quick or s[0] * s[1] <= 512 * 768]
-    cells = []
-    print(f"{'op':<11}{'shape':<13}{'type':<6}{'us':>10}{'GB/s':>8}{'copy ratio':>12}")
-    with tempfile.TemporaryDirectory() as directory:
-        for element in TYPES:
-            for shape in shapes:
-                for op in OPS:
-                    name = f"{op} {'x'.join(map(str, shape))} {element}"
-                    if options.filter not in name:
-                        continue
-                    cell = measure(Path(directory), op, shape, element, repeat)
-                    cells.append(cell)
-                    print(f"{op:<11}{'x'.join(map(str, shape)):<13}{element:<6}"
-                          f"{cell['microseconds']:>10.1f}{cell['gigabytes_per_second']:>8.1f}"
-                          f"{cell['ratio_to_copy']:>12.2f}", flush=True)
+    cells = [cell for cell in (reported() if options.cases else standard())
+             if options.filter in cell.name or options.filter in cell.case]
+    if options.quick:
+        cells = [cell for cell in cells if cell.elements <= QUICK]
     if not cells:
         parser.error(f"no cell's name contains '{options.filter}'")
+    records = show(cells, repeat)
     out = ROOT / "out" / "bench.json"
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps({"machine": platform.processor() or platform.machine(),
-                               "cells": cells}, indent=2) + "\n")
+                               "cells": records}, indent=2) + "\n")
     print(f"written to {out.relative_to(ROOT)}")
 
 
