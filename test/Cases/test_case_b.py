@@ -489,9 +489,9 @@ def test_case_B15_only_kept_axes_become_parallel(made, kept):
 
 def allocations(hidden, dynamic=()):
     """(stack allocations, heap allocations, elements of the longest vector) in the LLVM IR."""
-    x = np.zeros((8, hidden))
+    x = np.zeros((8, hidden), np.float32)
     calls = [layer(x, residual=x, scale=x[0], results=(*STATISTICS, "sum"), dynamic=dynamic),
-             rms(x, "bf16", dynamic=dynamic), call("layer_norm_backward", x, dy=x, scale=x[0],
+             rms(x, dynamic=dynamic), call("layer_norm_backward", x, dy=x, scale=x[0],
                                                    results=ALL_GRADIENTS, dynamic=dynamic)]
     text = llvm(calls)
     sizes = re.findall(r"llvm\.alloca (%\S+) x (\S+)", text)

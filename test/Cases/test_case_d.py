@@ -22,6 +22,7 @@ from case_tools import (
 from norm.golden import STATISTICS, array, call, layer, rms, same_bits
 from norm.program import Slice
 from norm.tools import norm_opt
+from norm.types import float_type
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
@@ -150,10 +151,10 @@ def test_case_D3_rms_norm_does_less_than_layer_norm(hidden, element):
     """case-D3: pytorch/pytorch#157345, pytorch/pytorch#141916, pytorch/pytorch PR 153666. RMS
     norm was slower than layer norm because it was not one kernel. Of the same tile it takes
     fewer sweeps, reads and operations."""
-    texts = [ir([make(zeros(2048, hidden), element, scale=np.ones(hidden))], *VECTORS)
-             for make in (rms, layer)]
-    strategies = [re.search(r"#norm\.cpu<.*?>", ir([make(zeros(2048, hidden), element)], *TILES))[0]
-                  for make in (rms, layer)]
+    x = np.zeros((2048, hidden), float_type(element).dtype)
+    calls = [make(x, scale=x[0]) for make in (rms, layer)]
+    texts = [ir([made], *VECTORS) for made in calls]
+    strategies = [re.search(r"#norm\.cpu<.*?>", ir([made], *TILES))[0] for made in calls]
     assert strategies[0] == strategies[1]
     for what in (r"scf\.for ", r"vector\.transfer_read", r"arith\.(?:add|sub|mul|div)f.*vector"):
         one, other = (count(what, text) for text in texts)
