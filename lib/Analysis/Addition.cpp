@@ -14,6 +14,19 @@ using namespace mlir;
 using namespace mlir::norm;
 using namespace mlir::norm::elements;
 
+/// Whether a tensor that is read so is not transposed.
+static bool isAscending(ArrayRef<int32_t> index) {
+  int32_t last = kUnit;
+  for (int32_t dim : index) {
+    if (dim == kUnit)
+      continue;
+    if (dim <= last)
+      return false;
+    last = dim;
+  }
+  return true;
+}
+
 /// The first tensor of the frame's shape that `view` reads at the frame's own
 /// indices, and the last one through widening casts.
 static Addition::Addend addendOf(const ViewAnalysis &views, const View &view,
@@ -30,6 +43,12 @@ static Addition::Addend addendOf(const ViewAnalysis &views, const View &view,
   // Widened in the body of the addition: the operand is the narrow tensor.
   bool readsNarrow = !addend.tensor;
   views.stripExt(view, [&](const View &seen) {
+    if (!seen.isTensor())
+      return;
+    if (isAscending(seen.index)) {
+      addend.source = seen.value;
+      addend.dims.assign(seen.index.begin(), seen.index.end());
+    }
     if (!isWhole(seen))
       return;
     bool isNarrower =
@@ -41,6 +60,9 @@ static Addition::Addend addendOf(const ViewAnalysis &views, const View &view,
   });
   if (readsNarrow)
     addend.tensor = addend.narrow;
+  addend.numRepeated =
+      llvm::count_if(shape, [](int64_t n) { return n != 1; }) -
+      llvm::count_if(addend.dims, [](int64_t dim) { return dim != kUnit; });
   return addend;
 }
 

@@ -7,9 +7,8 @@
 
 #include "Norm/IR/Rewrite.h"
 
+#include "Norm/IR/Remarks.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Remarks.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/CommandLine.h"
 
 using namespace mlir;
@@ -24,18 +23,10 @@ static llvm::cl::opt<std::string> disabledPrecondition(
 // Remarks
 //===----------------------------------------------------------------------===//
 
-static remark::RemarkOpts remarkOptions(Operation *op, StringRef name,
-                                        StringRef pass) {
-  auto function = op->getParentOfType<FunctionOpInterface>();
-  return remark::RemarkOpts::name(name).category(pass).function(
-      function ? function.getName() : StringRef());
-}
-
 LogicalResult Rule::refuse(Operation *op, StringRef condition,
                            const Twine &reason) const {
-  std::string name = (id + "." + condition).str();
-  remark::missed(op->getLoc(), remarkOptions(op, name, policy.pass))
-      << remark::reason("{0}", reason.str());
+  emitRemark(remark::RemarkKind::RemarkMissed, op, policy.pass,
+             (id + "." + condition).str(), reason);
   return failure();
 }
 
@@ -66,8 +57,7 @@ LogicalResult Rule::requireNoSignedZero(Operation *op) const {
 }
 
 void Rule::applied(Operation *op, const Twine &what) const {
-  remark::passed(op->getLoc(), remarkOptions(op, id, policy.pass))
-      << what.str();
+  emitRemark(remark::RemarkKind::RemarkPassed, op, policy.pass, id, what);
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,8 +8,8 @@
 #include "Norm/Transforms/Passes.h"
 
 #include "Norm/IR/NormOps.h"
+#include "Norm/IR/Remarks.h"
 #include "TilePlan.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -53,12 +53,13 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     RankedTensorType type = op.getInput().getType();
     // norm-lower-to-linalg takes such ops whole.
     if (type.getRank() == 0)
-      return refuse(op, "x is one element");
+      return refuse(op, "rank", "x is one element");
     if (llvm::is_contained(type.getShape(), 0))
-      return refuse(op, "x has an extent of 0");
+      return refuse(op, "extent", "x has an extent of 0");
     if (!sumsShareAxes(op))
-      return refuse(op, "its sums run over different axes, see "
-                        "norm-split-gradients");
+      return refuse(op, "axes",
+                    "its sums run over different axes, see "
+                    "norm-split-gradients");
     TilePlan plan = TilePlan::get(op);
     int64_t chosenColumns =
         columns ? int64_t(columns) : chooseColumns(op, plan);
@@ -69,32 +70,26 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     op->setAttr(kStrategyAttrName,
                 CpuStrategyAttr::get(op.getContext(), chosenRows, chosenColumns,
                                      isParallel));
-    remark::analysis(op.getLoc(), remark::RemarkOpts::name("Strategy")
-                                      .category("norm-configure")
-                                      .function(functionName(op)))
-        << remark::reason(
-               "rows {0}, columns {1}: {2}; {3}", chosenRows, chosenColumns,
-               plan.hasLanes ? "the innermost axis is kept, one lane an element"
-               : plan.reducesNothing ? "nothing is reduced"
-                                     : "the innermost axis is reduced",
-               isParallel ? std::string("on all threads")
-               : bytes    ? llvm::formatv("on one thread: {0} bytes read and "
-                                          "written",
-                                          *bytes)
-                                .str()
-                          : std::string("on one thread: one tile"));
+    emitRemark(remark::RemarkKind::RemarkAnalysis, op, "norm-configure",
+               "strategy",
+               llvm::formatv(
+                   "rows {0}, columns {1}: {2}; {3}", chosenRows, chosenColumns,
+                   plan.hasLanes ? "the innermost axis is kept, one lane an "
+                                   "element"
+                   : plan.reducesNothing ? "nothing is reduced"
+                                         : "the innermost axis is reduced",
+                   isParallel ? std::string("on all threads")
+                   : bytes    ? llvm::formatv("on one thread: {0} bytes read "
+                                              "and written",
+                                              *bytes)
+                                    .str()
+                              : std::string("on one thread: one tile"))
+                   .str());
   }
 
-  static void refuse(RowOpInterface op, StringRef reason) {
-    remark::missed(op.getLoc(), remark::RemarkOpts::name("Strategy")
-                                    .category("norm-configure")
-                                    .function(functionName(op)))
-        << remark::reason("no strategy: {0}", reason);
-  }
-
-  static StringRef functionName(Operation *op) {
-    auto function = op->getParentOfType<SymbolOpInterface>();
-    return function ? function.getName() : StringRef();
+  static void refuse(RowOpInterface op, StringRef condition, StringRef reason) {
+    emitRemark(remark::RemarkKind::RemarkMissed, op, "norm-configure",
+               ("strategy." + condition).str(), "no strategy: " + reason);
   }
 
   /// C from the reduced extents and the compute type alone: it decides bits.

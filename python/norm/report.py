@@ -4,8 +4,10 @@ usage: python -m norm.report diff A.json B.json
 
 Prints what B changed and exits with 1, or says that nothing differs. Norms are
 matched in order, by function, kind, shape and axes; what is on one side only is
-listed. Locations and strategies are facts like any other and are compared too,
-unless --ignore names them (`--ignore=location,strategy`).
+listed; so are gradients and ops of the statistics algebra. Locations and strategies are
+facts like any other and are compared too, unless --ignore names them
+(`--ignore=location,strategy`). What passes refuse to do with a norm follows from the rest
+and is compared with --refusals only.
 """
 
 import json
@@ -44,6 +46,11 @@ def heading(norm):
     return f"{norm['kind']} of {shape} over {norm['axes']} in @{norm['function']}"
 
 
+def refusal_words(refusal):
+    """One refusal as norm-report prints it."""
+    return f"{refusal['pass']} {refusal['rule']}.{refusal['condition']}: {refusal['reason']}"
+
+
 def words(value):
     """A fact as one reads it: `inside_sqrt 1e-05`, `none`, `mean, rstd`."""
     if value is None:
@@ -62,18 +69,25 @@ def words(value):
 
 def changes(before, after, ignored=()):
     """A line for each fact of a norm that differs."""
-    names = [name for name in before if name not in HEADING]
-    names += [name for name in after if name not in HEADING and name not in before]
-    return [
+    known = (*HEADING, "refusals")
+    names = [name for name in before if name not in known]
+    names += [name for name in after if name not in known and name not in before]
+    lines = [
         f"{name.replace('_', ' ')}: {words(before.get(name))} -> {words(after.get(name))}"
         for name in names
         if name not in ignored and before.get(name) != after.get(name)
     ]
+    if "refusals" not in ignored:
+        old, new = ([refusal_words(refusal) for refusal in norm.get("refusals", [])]
+                    for norm in (before, after))
+        lines += [f"no longer refused: {text}" for text in old if text not in new]
+        lines += [f"refused: {text}" for text in new if text not in old]
+    return lines
 
 
-def diff(before, after, ignored=()):
+def diff(before, after, ignored=("refusals",)):
     """The lines that tell how report `after` differs from `before`."""
-    old, new = before["norms"], after["norms"]
+    old, new = (report["norms"] + report.get("others", []) for report in (before, after))
     matcher = SequenceMatcher(a=[signature(norm) for norm in old],
                               b=[signature(norm) for norm in new], autojunk=False)
     lines = []
@@ -97,7 +111,9 @@ def diff(before, after, ignored=()):
 def main(arguments):
     ignored = [name for argument in arguments if argument.startswith("--ignore=")
                for name in argument.split("=", 1)[1].split(",")]
-    positional = [a for a in arguments if not a.startswith("--ignore=")]
+    if "--refusals" not in arguments:
+        ignored.append("refusals")
+    positional = [a for a in arguments if not a.startswith("--ignore=") and a != "--refusals"]
     if len(positional) != 3 or positional[0] != "diff":
         print(__doc__.strip(), file=sys.stderr)
         return 2

@@ -3,6 +3,7 @@
 import table_affine
 import table_canonical
 import table_constant
+import table_fusions
 import table_input
 import table_reshape
 import table_sharing
@@ -12,10 +13,11 @@ FILES = [
     table_affine,
     table_canonical,
     table_constant,
+    table_fusions,
     table_input,
     table_reshape,
     table_sharing,
     table_slice,
 ]
 TABLE = sorted((rewrite for file in FILES for rewrite in file.REWRITES),
-               key=lambda rewrite: int(rewrite.id[1:]))
+               key=lambda rewrite: (rewrite.id[0], int(rewrite.id[1:])))

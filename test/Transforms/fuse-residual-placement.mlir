@@ -2,7 +2,7 @@
 // RUN: norm-opt %s --norm-fuse-residual | FileCheck %s --check-prefix=IR
 
 // One residual is all an op has; a further addition stays.
-// CHECK: [Missed] residual {{.*}}Function=second_residual | Reason="the op has a residual already"
+// CHECK: [Missed] F1.residual {{.*}}Function=second_residual | Reason="the op has a residual already"
 // CHECK: [Analysis] placement {{.*}}Function=second_residual | Remark=post
 func.func @second_residual(%x: tensor<1x2xf32>, %r: tensor<1x2xf32>, %q: tensor<1x2xf32>) -> tensor<1x2xf32> {
   %s = arith.addf %x, %r : tensor<1x2xf32>

@@ -6,7 +6,7 @@
 // CHECK-SAME: (%[[X:.*]]: tensor<1x2xf32>, %[[R:.*]]: tensor<1x2xf32>)
 // CHECK-NEXT: %[[Y:.*]] = norm.layer_norm %[[X]] residual(%[[R]] : tensor<1x2xf32>) axes [1] epsilon inside_sqrt 1.000000e-05 : tensor<1x2xf32> -> tensor<1x2xf32>{{$}}
 // CHECK-NEXT: return %[[Y]]
-// REMARK-DAG: [Passed] fused {{.*}}Function=unused_sum | Remark="norm.layer_norm of a stored sum"
+// REMARK-DAG: [Passed] F1 {{.*}}Function=unused_sum | Remark="norm.layer_norm of a stored sum"
 // REMARK-DAG: [Analysis] placement {{.*}}Function=unused_sum | Remark=post
 func.func @unused_sum(%x: tensor<1x2xf32>, %r: tensor<1x2xf32>) -> tensor<1x2xf32> {
   %s = arith.addf %x, %r : tensor<1x2xf32>
@@ -148,4 +148,75 @@ func.func @dynamic(%x: tensor<?x4xf32>, %r: tensor<?x4xf32>) -> tensor<?x4xf32> 
   %s = arith.addf %x, %r : tensor<?x4xf32>
   %y = norm.rms_norm %s axes [1] epsilon inside_sqrt 1.0e-5 : tensor<?x4xf32> -> tensor<?x4xf32>
   return %y : tensor<?x4xf32>
+}
+
+// C4: a skip connection that is repeated along the batch, in both orders and
+// with a leading extent of 1, becomes a residual of x's shape.
+// CHECK-LABEL: func @skip
+// CHECK-SAME: (%[[X:.*]]: tensor<2x3x4xf32>, %[[R:.*]]: tensor<3x4xf32>)
+// CHECK:      %[[B:.*]] = linalg.broadcast ins(%[[R]] : tensor<3x4xf32>) outs(%{{.*}} : tensor<2x3x4xf32>) dimensions = [0]
+// CHECK-NEXT: %[[Y:.*]] = norm.rms_norm %[[X]] residual(%[[B]] : tensor<2x3x4xf32>)
+// CHECK-NEXT: return %[[Y]]
+func.func @skip(%x: tensor<2x3x4xf32>, %skip: tensor<3x4xf32>) -> tensor<2x3x4xf32> {
+  %e = tensor.empty() : tensor<2x3x4xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (b, c)>, affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a, b, c)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%skip, %x : tensor<3x4xf32>, tensor<2x3x4xf32>) outs(%e : tensor<2x3x4xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %t = arith.addf %p, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3x4xf32>
+  %y = norm.rms_norm %s axes [2] epsilon inside_sqrt 1.0e-5 : tensor<2x3x4xf32> -> tensor<2x3x4xf32>
+  return %y : tensor<2x3x4xf32>
+}
+
+// CHECK-LABEL: func @unit_skip
+// CHECK-SAME: (%[[X:.*]]: tensor<2x?x4xbf16>, %[[R:.*]]: tensor<1x?x4xbf16>)
+// CHECK:      %[[C:.*]] = tensor.collapse_shape %[[R]] {{\[}}[0, 1], [2]] : tensor<1x?x4xbf16> into tensor<?x4xbf16>
+// CHECK:      %[[B:.*]] = linalg.broadcast ins(%[[C]] : tensor<?x4xbf16>) outs(%{{.*}} : tensor<2x?x4xbf16>) dimensions = [0]
+// CHECK-NEXT: %[[Y:.*]], %[[S:.*]] = norm.rms_norm %[[X]] residual(%[[B]] : tensor<2x?x4xbf16>) {{.*}} sum(tensor<2x?x4xbf16>)
+// CHECK-NEXT: return %[[Y]], %[[S]]
+func.func @unit_skip(%x: tensor<2x?x4xbf16>, %skip: tensor<1x?x4xbf16>) -> (tensor<2x?x4xbf16>, tensor<2x?x4xbf16>) {
+  %c1 = arith.constant 1 : index
+  %d = tensor.dim %x, %c1 : tensor<2x?x4xbf16>
+  %e = tensor.empty(%d) : tensor<2x?x4xbf16>
+  %s = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (0, b, c)>, affine_map<(a, b, c) -> (a, b, c)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %skip : tensor<2x?x4xbf16>, tensor<1x?x4xbf16>) outs(%e : tensor<2x?x4xbf16>) {
+  ^bb0(%p: bf16, %q: bf16, %o: bf16):
+    %t = arith.addf %p, %q : bf16
+    linalg.yield %t : bf16
+  } -> tensor<2x?x4xbf16>
+  %y = norm.rms_norm %s axes [2] epsilon inside_sqrt 1.0e-5 : tensor<2x?x4xbf16> -> tensor<2x?x4xbf16>
+  return %y, %s : tensor<2x?x4xbf16>, tensor<2x?x4xbf16>
+}
+
+// F11: the op adds the gradient of the sum, and rounds once where the IR did.
+// CHECK-LABEL: func @gradient
+// CHECK-SAME: (%[[DY:.*]]: tensor<4x8xbf16>, %[[X:.*]]: tensor<4x8xbf16>, %[[D:.*]]: tensor<4x8xbf16>)
+// CHECK-NEXT: %[[DX:.*]] = norm.rms_norm_backward %[[DY]], %[[X]] dsum(%[[D]] : tensor<4x8xbf16>) axes [1] {{.*}} : tensor<4x8xbf16>, tensor<4x8xbf16> -> tensor<4x8xbf16>
+// CHECK-NEXT: return %[[DX]]
+// REMARK-DAG: [Passed] F11 {{.*}}Function=gradient | Remark="adds the gradient of the sum"
+func.func @gradient(%dy: tensor<4x8xbf16>, %x: tensor<4x8xbf16>, %d: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
+  %dx = norm.rms_norm_backward %dy, %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<4x8xbf16>, tensor<4x8xbf16> -> tensor<4x8xf32>
+  %e = tensor.empty() : tensor<4x8xbf16>
+  %s = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "parallel"]}
+      ins(%d, %dx : tensor<4x8xbf16>, tensor<4x8xf32>) outs(%e : tensor<4x8xbf16>) {
+  ^bb0(%p: bf16, %q: f32, %o: bf16):
+    %w = arith.extf %p : bf16 to f32
+    %t = arith.addf %w, %q : f32
+    %n = arith.truncf %t : f32 to bf16
+    linalg.yield %n : bf16
+  } -> tensor<4x8xbf16>
+  return %s : tensor<4x8xbf16>
+}
+
+// What is added comes after the op, which moves down; dscale comes along.
+// CHECK-LABEL: func @gradient_moves
+// CHECK:      %[[L:.*]] = math.tanh
+// CHECK-NEXT: %[[DX:.*]], %[[DG:.*]] = norm.rms_norm_backward %{{.*}} dsum(%[[L]] : tensor<4x8xf32>) {{.*}} dscale(tensor<8xf32>)
+// CHECK-NEXT: return %[[DX]], %[[DG]]
+func.func @gradient_moves(%dy: tensor<4x8xf32>, %x: tensor<4x8xf32>, %d: tensor<4x8xf32>, %g: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>) {
+  %dx, %dg = norm.rms_norm_backward %dy, %x scale(%g : tensor<8xf32>) axes [1] epsilon inside_sqrt 1.0e-5 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32> dscale(tensor<8xf32>)
+  %l = math.tanh %d : tensor<4x8xf32>
+  %s = arith.addf %dx, %l : tensor<4x8xf32>
+  return %s, %dg : tensor<4x8xf32>, tensor<8xf32>
 }

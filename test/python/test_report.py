@@ -70,7 +70,7 @@ def test_differences_in_words(tmp_path):
         "  epsilon: inside_sqrt 1e-05 -> max_outside 1e-06",
         "  compute: f32 -> bf16",
     ]
-    assert diff(before, after, ["epsilon", "compute"]) == []
+    assert diff(before, after, ["epsilon", "compute", "refusals"]) == []
     other = report(tmp_path, one_norm("epsilon none", "layer_norm"))
     assert diff(before, other) == [
         "gone: norm.rms_norm of 4x3 over [1] in @f",
@@ -79,6 +79,57 @@ def test_differences_in_words(tmp_path):
     more = report(tmp_path, skeleton(1))
     assert diff(more, before)[-2:] == [
         "total norms: 3 -> 1", "total parameters: 4608 -> 0"]
+
+
+ADDITION = """func.func @f(%x: tensor<4x3xf32>, %r: tensor<4x3xf32>) -> (tensor<4x3xf32>, {t}) {{
+  %s = arith.addf %x, %r : tensor<4x3xf32>
+  %t = arith.truncf %s : tensor<4x3xf32> to tensor<4x3xbf16>
+  %n = norm.rms_norm %t axes [1] epsilon inside_sqrt 0.5 : tensor<4x3xbf16> -> tensor<4x3xbf16>
+  %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 0.5 : tensor<4x3xf32> -> tensor<4x3xf32>
+  %d = norm.rms_norm_backward %y, %x axes [1] epsilon inside_sqrt 0.5
+      : tensor<4x3xf32>, tensor<4x3xf32> -> tensor<4x3xf32>
+  return %d, %n : tensor<4x3xf32>, tensor<4x3xbf16>
+}}
+""".format(t="tensor<4x3xbf16>")
+
+
+def test_refusals_of_each_norm(tmp_path):
+    """What a pass refuses stands beside the norm that it is about, once."""
+    found = report(tmp_path, ADDITION)
+    first, second = ([r for r in norm["refusals"] if r["pass"] == "norm-fuse-residual"]
+                     for norm in found["norms"])
+    assert second == []
+    assert [(r["rule"], r["condition"], r["reason"]) for r in first] == [
+        ("F1", "rounding", "no sum_rounding says how this sum is rounded")]
+    assert first[0]["location"] == found["norms"][0]["location"]
+    other, = found["others"]
+    assert other["kind"] == "norm.rms_norm_backward" and other["axes"] == [1]
+    assert other["refusals"] == []
+    # The same report twice, and the module as it was.
+    assert report(tmp_path, ADDITION) == found
+    assert norm_opt(ADDITION, f"--norm-report=file={tmp_path / 'text'}") == norm_opt(ADDITION)
+    lines = (tmp_path / "text").read_text().splitlines()
+    assert [line for line in lines if "norm-fuse-residual" in line] == [
+        "  refused    norm-fuse-residual F1.rounding: "
+        "no sum_rounding says how this sum is rounded"]
+    assert lines[-1].endswith(", 0 parameters, 1 other op (1 norm.rms_norm_backward)")
+
+
+def test_refusals_are_compared_when_asked(tmp_path):
+    before = report(tmp_path, ADDITION)
+    after = report(tmp_path, ADDITION.replace("%t = arith.truncf %s", "%t = arith.truncf %x"))
+    lines = diff(before, after, ["location"])
+    assert "  no longer refused: norm-fuse-residual F1.rounding: " \
+        "no sum_rounding says how this sum is rounded" in lines
+    assert not any("refused" in line for line in diff(before, after))
+
+
+def test_report_is_silent_about_its_own_runs(tmp_path):
+    """No remark of the passes that ran on a copy reaches the user's own."""
+    done = subprocess.run([tool("norm-opt"), "-", "--remarks-filter=.*", "--norm-report",
+                           "-o", tmp_path / "out"], input=ADDITION, capture_output=True,
+                          text=True, check=True)
+    assert done.stderr == ""
 
 
 def command(*arguments):

@@ -11,6 +11,7 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/SmallVector.h"
 #include <optional>
 
 namespace mlir::norm {
@@ -22,10 +23,19 @@ struct Addition {
   /// One operand of the sum.
   struct Addend {
     /// The tensor of the sum's shape that is added, and the same before exact
-    /// widening. Null where the operand is broadcast or computed in the body
-    /// of the addition.
+    /// widening. Null where the operand is repeated or computed in the body of
+    /// the addition.
     Value tensor, narrow;
+    /// What that is a copy or repetition of, before exact widening, and the
+    /// dimension of the sum that each of its dimensions indexes, ascending (-1
+    /// for one of extent 1). Null for a scalar, and where it is transposed.
+    Value source;
+    SmallVector<int64_t> dims;
+    /// The number of dimensions of the sum, of extent other than 1, along which
+    /// `source` is repeated.
+    int64_t numRepeated = 0;
     bool isFull() const { return tensor != nullptr; }
+    bool isRepeated() const { return source && numRepeated != 0; }
   };
   Addend lhs, rhs;
   /// The type of the addition.
