@@ -37,12 +37,13 @@ std::optional<Target> norm::parseTarget(StringRef name) {
 }
 
 LogicalResult norm::lowerForTarget(ModuleOp module, Target target,
-                                   EntryStrides strides) {
+                                   EntryStrides strides, bool threads) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
   switch (target) {
   case Target::Cpu: {
     NormToCpuOptions options;
     options.strides = strides;
+    options.threads = threads;
     buildNormToCpu(pm, options);
     break;
   }
@@ -149,7 +150,7 @@ runtimeSymbols(llvm::orc::MangleAndInterner interner) {
 int64_t CompiledModule::getNumAllocations() { return numAllocations; }
 
 llvm::Expected<std::unique_ptr<CompiledModule>>
-CompiledModule::create(ModuleOp module) {
+CompiledModule::create(ModuleOp module, unsigned optimization) {
   static bool isInitialized = !llvm::InitializeNativeTarget() &&
                               !llvm::InitializeNativeTargetAsmPrinter();
   if (!isInitialized)
@@ -157,16 +158,19 @@ CompiledModule::create(ModuleOp module) {
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!builder)
     return builder.takeError();
-  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  llvm::CodeGenOptLevel level =
+      llvm::CodeGenOpt::getLevel(static_cast<int>(optimization))
+          .value_or(llvm::CodeGenOptLevel::Default);
+  builder->setCodeGenOptLevel(level);
   auto machine = builder->createTargetMachine();
   if (!machine)
     return machine.takeError();
 
-  auto optimize = makeOptimizingTransformer(/*optLevel=*/2, /*sizeLevel=*/0,
+  auto optimize = makeOptimizingTransformer(optimization, /*sizeLevel=*/0,
                                             machine->get());
   ExecutionEngineOptions options;
   options.transformer = optimize;
-  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Default;
+  options.jitCodeGenOptLevel = level;
   options.enableGDBNotificationListener = false;
   options.enablePerfNotificationListener = false;
   auto compiled = std::make_unique<CompiledModule>();

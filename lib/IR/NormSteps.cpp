@@ -41,7 +41,10 @@ Source Source::build(RowBuilder &rows, const NormContract &contract,
   Indexed residual = rows.full(contract.residual);
   bool isStored = contract.sumRounding == SumRounding::Stored;
   if (isStored || wantsSum) {
+    // One rounding, also to a sum of a wider type than its terms'.
     FloatType addType = rows.widest({x.tensor, residual.tensor});
+    if (sumType.getWidth() > addType.getWidth())
+      addType = sumType;
     source.sum = rows.elementwise(
         {x, residual}, rows.all, sumType,
         [&](OpBuilder &b, Location, ValueRange in) {
@@ -377,17 +380,12 @@ static Value affineInResult(RowBuilder &rows, OpBuilder &b,
   };
   normalized = rows.cast(b, rows.cast(b, normalized, step.xType), wide);
   if (scale) {
-    if (step.scaleOffset != 0.0) {
-      auto scaleType = mlir::cast<FloatType>(scale.getType());
-      FloatType addType =
-          scaleType.getWidth() > wide.getWidth() ? scaleType : wide;
-      scale = rows.add(b, rows.cast(b, scale, addType),
-                       rows.constant(b, step.scaleOffset, addType));
-    }
+    scale = step.gain(rows, b, scale);
     normalized = inResultType(rows.mul(b, normalized, inResultType(scale)));
   }
   if (shift)
-    normalized = inResultType(rows.add(b, normalized, inResultType(shift)));
+    normalized = inResultType(
+        rows.add(b, normalized, inResultType(rows.toCompute(b, shift))));
   return normalized;
 }
 

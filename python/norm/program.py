@@ -192,37 +192,18 @@ class Writer:
         return f"%arg{len(self.arguments) - 1}"
 
     def add(self, call):
-        spec = call.spec
         operands = call.operands()
-        types = {name: tensor_type(array.shape, array.dtype, call.unknown(name))
-                 for name, array in operands.items()}
+        types = operand_types(call)
         values = {name: self._source(call, types[name]) if name == "x" else
                   self.argument(types[name]) for name in operands}
-        first, clauses = OPERANDS[spec.kind]
-        parts = [", ".join(values[name] for name in first)] if first else []
-        parts += [f"{name}({values[name]} : {types[name]})" for name in clauses
-                  if name in operands]
-        if "running_mean" in operands:
-            names = ("running_mean", "running_variance")
-            parts.append(f"running({', '.join(values[n] for n in names)} : "
-                         f"{', '.join(types[n] for n in names)})")
-        momentum = None
         if "momentum" in operands:
             momentum = f"%a{len(self.lines)}"
             self.lines.append(f"{momentum} = tensor.extract {values['momentum']}[] : tensor<f32>")
-        parts.append(attributes_text(spec, momentum))
-        tail = f" : {', '.join(types[name] for name in first)}" if first else ""
-        self._finish(call, " ".join(part for part in parts if part) + tail)
-
-    def _finish(self, call, form):
-        names = call.ordered_results()
-        types = [tensor_type(shape, element, call.unknown(name, result=True))
-                 for name, (shape, element) in zip(names, call.result_types(), strict=True)]
-        written = [kind if name in UNNAMED and not i else f"{name}({kind})"
-                   for i, (name, kind) in enumerate(zip(names, types, strict=True))]
+            values["momentum"] = momentum
+        text, types = operation_text(call, values)
         number = len(self.lines)
         results = f"%op{number}" + (f":{len(types)}" if len(types) > 1 else "")
-        self.lines.append(f"{results} = norm.{call.spec.kind} {form} -> {' '.join(written)}")
+        self.lines.append(f"{results} = {text}")
         self.types += types
         self.returned += [f"%op{number}" + (f"#{i}" if len(types) > 1 else "")
                           for i in range(len(types))]
@@ -255,6 +236,34 @@ class Writer:
         body = "".join(f"  {line}\n" for line in self.lines)
         return (f"func.func @{entry}({', '.join(self.arguments)}) -> ({types}) {{\n{body}"
                 f"  return {', '.join(self.returned)} : {types}\n}}\n")
+
+
+def operand_types(call):
+    """The type of each operand as MLIR writes it, by name."""
+    return {name: tensor_type(array.shape, array.dtype, call.unknown(name))
+            for name, array in call.operands().items()}
+
+
+def operation_text(call, values):
+    """The op as text, and its result types. values: what each operand is called; for
+    `momentum` an f32."""
+    spec, types = call.spec, operand_types(call)
+    first, clauses = OPERANDS[spec.kind]
+    parts = [", ".join(values[name] for name in first)] if first else []
+    parts += [f"{name}({values[name]} : {types[name]})" for name in clauses if name in types]
+    if "running_mean" in types:
+        names = ("running_mean", "running_variance")
+        parts.append(f"running({', '.join(values[n] for n in names)} : "
+                     f"{', '.join(types[n] for n in names)})")
+    parts.append(attributes_text(spec, values.get("momentum")))
+    if first:
+        parts.append(f": {', '.join(types[name] for name in first)}")
+    names = call.ordered_results()
+    found = [tensor_type(shape, element, call.unknown(name, result=True))
+             for name, (shape, element) in zip(names, call.result_types(), strict=True)]
+    written = [kind if name in UNNAMED and not i else f"{name}({kind})"
+               for i, (name, kind) in enumerate(zip(names, found, strict=True))]
+    return f"norm.{spec.kind} {' '.join(p for p in parts if p)} -> {' '.join(written)}", found
 
 
 def attributes_text(spec, momentum=None):

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Options.h"
+#include "Program.h"
 #include "Timing.h"
 #include "Values.h"
 
@@ -19,8 +20,6 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/SourceMgr.h"
 
-#include <cstring>
-
 using namespace norm_run;
 using namespace mlir;
 using namespace mlir::norm;
@@ -30,86 +29,6 @@ using namespace mlir::norm;
 extern "C" void omp_set_num_threads(int);
 extern "C" int omp_get_max_threads();
 // NOLINTEND(readability-identifier-naming)
-
-/// Bytes after each result that compiled code must leave alone.
-static constexpr size_t kGuard = 256;
-static constexpr char kCanary = '\xff';
-
-/// The one body that calls with such arrays need.
-static EntryStrides stridesOf(ArrayRef<Array> inputs) {
-  bool isUnit = llvm::all_of(inputs, [](const Array &input) {
-    return input.shape.empty() || input.shape.back() <= 1 ||
-           input.strides.back() == 1;
-  });
-  return isUnit ? EntryStrides::Unit : EntryStrides::Any;
-}
-
-namespace {
-/// An entry compiled for one target, with memory for its results.
-class Program {
-public:
-  static llvm::Expected<Program> compile(Entry &entry, Target target,
-                                         ArrayRef<Array> inputs) {
-    OwningOpRef<ModuleOp> module = entry.getModule().clone();
-    if (failed(lowerForTarget(*module, target, stridesOf(inputs))))
-      return llvm::createStringError("'" + entry.getName() +
-                                     "' could not be lowered");
-    Program program;
-    auto compiled = CompiledModule::create(*module);
-    if (!compiled)
-      return compiled.takeError();
-    program.compiled = std::move(*compiled);
-    auto function = program.compiled->lookup(entry.getName());
-    if (!function)
-      return function.takeError();
-    program.function = *function;
-    return program;
-  }
-
-  /// Allocates results, filled with a pattern that is a NaN in float types.
-  llvm::Error bind(Entry &entry, ArrayRef<Array> inputs,
-                   ArrayRef<SmallVector<int64_t>> shapes) {
-    for (const Array &input : inputs)
-      frame.addArray(input);
-    for (auto [type, shape] : llvm::zip_equal(entry.getResultTypes(), shapes)) {
-      Array result;
-      result.type = dtypesOf(type.getElementType()).front();
-      result.shape = shape;
-      result.strides = contiguousStrides(shape);
-      result.data = allocateAligned(result.getNumBytes() + kGuard);
-      if (!result.data)
-        return llvm::createStringError("no memory for a result of shape " +
-                                       shapeText(shape));
-      std::memset(result.data.get(), kCanary, result.getNumBytes() + kGuard);
-      results.push_back(std::move(result));
-    }
-    for (const Array &result : results)
-      frame.addArray(result);
-    return llvm::Error::success();
-  }
-
-  void run() { frame.call(function); }
-
-  /// Checks that nothing was written behind a result.
-  llvm::Error checkGuards() {
-    for (auto [i, result] : llvm::enumerate(results)) {
-      const char *end = result.data.get() + result.getNumBytes();
-      if (std::any_of(end, end + kGuard, [](char c) { return c != kCanary; }))
-        return llvm::createStringError("compiled code wrote behind result " +
-                                       Twine(i));
-    }
-    return llvm::Error::success();
-  }
-
-  ArrayRef<Array> getResults() { return results; }
-
-private:
-  std::unique_ptr<CompiledModule> compiled;
-  void (*function)(void **) = nullptr;
-  std::vector<Array> results;
-  CallFrame frame;
-};
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // What is printed
@@ -233,7 +152,8 @@ static llvm::Expected<bool> run(ModuleOp module, const Options &options) {
   if (!shapes)
     return shapes.takeError();
   auto runOn = [&](Target target) -> llvm::Expected<Program> {
-    auto program = Program::compile(*entry, target, inputs);
+    auto program =
+        Program::compile(*entry, {target, stridesOf(inputs), /*threads=*/true});
     if (!program)
       return program;
     if (llvm::Error error = program->bind(*entry, inputs, *shapes))

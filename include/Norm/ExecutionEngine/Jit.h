@@ -23,19 +23,20 @@ enum class Target { Cpu, Reference };
 std::optional<Target> parseTarget(StringRef name);
 
 /// Lowers to the LLVM dialect for a target, to be called with such arrays. What
-/// is wrong is reported as a diagnostic.
+/// is wrong is reported as a diagnostic. threads: of the target cpu.
 LogicalResult lowerForTarget(ModuleOp module, Target target,
-                             EntryStrides strides = EntryStrides::Dispatch);
+                             EntryStrides strides = EntryStrides::Dispatch,
+                             bool threads = true);
 
 /// Registers what translation to LLVM IR needs. Call before a module is loaded.
 void registerJitDialects(DialectRegistry &registry);
 
-/// A compiled module for this machine, at the highest optimization level.
+/// A compiled module for this machine.
 class CompiledModule {
 public:
-  /// `module` is in the LLVM dialect.
+  /// `module` is in the LLVM dialect. optimization: LLVM's level, 0 to 3.
   static llvm::Expected<std::unique_ptr<CompiledModule>>
-  create(ModuleOp module);
+  create(ModuleOp module, unsigned optimization = 2);
 
   /// A function that has `llvm.emit_c_interface`, as one that takes an array of
   /// pointers to its arguments.
