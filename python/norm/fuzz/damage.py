@@ -11,7 +11,7 @@ from norm.fuzz.generate import generate
 from norm.fuzz.server import Dead
 from norm.tools import ROOT
 
-TOKEN = re.compile(r'"[^"\n]*"|[%@#!^]?[\w.$]+(?:#\d+)?|->|::|[^\s\w]|\n')
+TOKEN = re.compile(r'"[^"\n]*"|[%@#!^]?[\w.$]+(?:#\d+)?(?:(?<=e)[+-]\d+)?|->|[ \t]+|[^\s\w]|\n')
 WORDS = (
     "f16", "bf16", "f32", "f64", "i1", "i64", "index", "f8E4M3FN", "complex<f32>", "none",
     "tensor<f32>", "tensor<*xf32>", "tensor<4xf32>", "tensor<?x0xf32>", "tensor<4x4xi32>",
@@ -71,12 +71,18 @@ def damage(rng, text):
             if any("norm." in t for t in tokens[start:i + 1]):
                 lines.append((start, i + 1))
             start = i + 1
-    for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
+    gentle = rng.random() < 0.6
+    for _ in range(1 if gentle else rng.choice((1, 2, 2, 3, 4))):
         low, high = rng.choice(lines) if lines and rng.random() < 0.75 else (0, len(tokens))
-        at = rng.randrange(low, max(low + 1, min(high, len(tokens)))) % len(tokens)
+        places = [i for i in range(low, min(high, len(tokens))) if not tokens[i].isspace()]
+        at = rng.choice(places) if places else rng.randrange(len(tokens))
         kind = rng.choice(("delete", "swap", "replace", "replace", "copy", "number", "number",
                            "type", "insert", "span", "cut"))
-        if kind == "number":
+        if gentle and rng.random() < 0.7:
+            kind = rng.choice(("small", "name", "word"))
+        if kind in ("small", "name", "word"):
+            alike(rng, tokens, low, high, kind)
+        elif kind == "number":
             numbers = [i for i in range(low, min(high, len(tokens)))
                        if re.fullmatch(r"\d+|[\d?]+x.*", tokens[i])]
             at = rng.choice(numbers) if numbers else at
@@ -104,21 +110,38 @@ def damage(rng, text):
             tokens[at:end] = [""] * (end - at)
         elif rng.random() < 0.1:
             tokens = tokens[:at + 1]
-    return join(tokens)
+    return "".join(tokens)
 
 
-def join(tokens):
-    """Tokens with blanks where they would run together."""
-    text = ""
-    for token in tokens:
-        if text and token and re.match(r"[\w.$]", token[0]) and re.search(r"[\w.$]$", text):
-            text += " "
-        elif token[:1] in "%@#!^\"-" and text[-1:] not in ("", "<", "(", "[", "\n"):
-            text += " "
-        elif text[-1:] in ",:=>})]" and token[:1] not in ",:>)]}<":
-            text += " "
-        text += token
-    return text
+KEYWORDS = (
+    ("inside_sqrt", "outside_sqrt", "max_inside", "max_outside"), ("mean", "zero", "variance"),
+    ("ieee", "zero"), ("result", "compute"), ("stored", "compute"),
+    tuple(f"{op}_norm" for op in ("layer", "rms", "l2", "group", "instance")),
+    tuple(f"norm.{op}_norm" for op in ("layer", "rms", "l2", "instance")),
+    tuple(f"norm.{op}_norm_backward" for op in ("layer", "rms", "l2", "instance")),
+    ("add", "sub", "mul", "max"), ("arith.addf", "arith.subf", "arith.mulf", "arith.maximumf"))
+
+
+def alike(rng, tokens, low, high, kind):
+    """Replaces a token by one that may stand there: a small number, a value, a keyword."""
+    span = range(low, min(high, len(tokens)))
+    if kind == "small":
+        places = [i for i in span if re.fullmatch(r"\d+|\d+\.\d+(e[+-]?\d+)?", tokens[i])]
+        if places:
+            at = rng.choice(places)
+            tokens[at] = rng.choice(("0.0", "1.0", "-0.0", "1.0e-30", "2.5")) \
+                if "." in tokens[at] else rng.choice(("0", "1", "2", "3"))
+    elif kind == "name":
+        names = [i for i in range(len(tokens)) if tokens[i].startswith("%")]
+        places = [i for i in names if low <= i < high]
+        if places:
+            tokens[rng.choice(places)] = tokens[rng.choice(names)]
+    else:
+        places = [i for i in span if any(tokens[i] in group for group in KEYWORDS)]
+        if places:
+            at = rng.choice(places)
+            tokens[at] = rng.choice([w for group in KEYWORDS if tokens[at] in group
+                                     for w in group])
 
 
 def check(server, seed):
