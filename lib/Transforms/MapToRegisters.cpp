@@ -82,6 +82,36 @@ struct ReduceColumns : public OpRewritePattern<vector::MultiDimReductionOp> {
   }
 };
 
+/// A view of the dimensions `kept` of one whose other extents are 1. A subview
+/// of lower rank would not do: it does not say which dimensions it drops where
+/// a kept one has extent 1 too.
+static Value keepDims(OpBuilder &builder, Location loc, Value view,
+                      ArrayRef<int64_t> kept, ArrayRef<OpFoldResult> sizes) {
+  auto type = cast<MemRefType>(view.getType());
+  auto [strides, offset] = type.getStridesAndOffset();
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, view);
+  auto known = [&](int64_t number, Value value) -> OpFoldResult {
+    if (ShapedType::isDynamic(number))
+      return value;
+    return builder.getIndexAttr(number);
+  };
+  SmallVector<int64_t> shape, keptStrides;
+  SmallVector<OpFoldResult> keptSizes, mixedStrides;
+  for (int64_t dim : kept) {
+    shape.push_back(type.getDimSize(dim));
+    keptStrides.push_back(strides[dim]);
+    keptSizes.push_back(sizes[dim]);
+    mixedStrides.push_back(known(strides[dim], metadata.getStrides()[dim]));
+  }
+  auto keptType = MemRefType::get(
+      shape, type.getElementType(),
+      StridedLayoutAttr::get(builder.getContext(), offset, keptStrides),
+      type.getMemorySpace());
+  return memref::ReinterpretCastOp::create(
+      builder, loc, keptType, metadata.getBaseBuffer(),
+      known(offset, metadata.getOffset()), keptSizes, mixedStrides);
+}
+
 /// A transfer whose vector skips a dimension between the ones it covers, as
 /// one between rows and columns: the same transfer on a view without the
 /// dimensions that the vector does not cover. Upstream unrolls a masked one
@@ -111,18 +141,15 @@ struct DropUncoveredDims : public OpRewritePattern<TransferOp> {
                                   op.getIndices()),
                               sizes(type.getRank(), rewriter.getIndexAttr(1)),
                               strides(type.getRank(), rewriter.getIndexAttr(1));
-    SmallVector<int64_t> shape;
     SmallVector<Value> indices;
     for (int64_t dim : covered) {
       indices.push_back(op.getIndices()[dim]);
       offsets[dim] = rewriter.getIndexAttr(0);
       sizes[dim] = memref::getMixedSize(rewriter, loc, op.getBase(), dim);
-      shape.push_back(type.getDimSize(dim));
     }
-    MemRefType viewType = memref::SubViewOp::inferRankReducedResultType(
-        shape, type, offsets, sizes, strides);
-    Value view = memref::SubViewOp::create(
-        rewriter, loc, viewType, op.getBase(), offsets, sizes, strides);
+    Value view = memref::SubViewOp::create(rewriter, loc, op.getBase(), offsets,
+                                           sizes, strides);
+    view = keepDims(rewriter, loc, view, covered, sizes);
     rewriter.modifyOpInPlace(op, [&] {
       op.getBaseMutable().assign(view);
       op.getIndicesMutable().assign(indices);

@@ -1,4 +1,4 @@
-"""python -m norm.fuzz: see --help, and docs/Testing.md."""
+"""python -m norm.fuzz: see --help, and CONTRIBUTING.md."""
 
 import argparse
 import json

@@ -12,6 +12,8 @@ from norm.fuzz.server import Dead
 from norm.tools import ROOT
 
 TOKEN = re.compile(r'"[^"\n]*"|[%@#!^]?[\w.$]+(?:#\d+)?(?:(?<=e)[+-]\d+)?|->|[ \t]+|[^\s\w]|\n')
+# What crashes MLIR's own parser (22.1): an array attribute of index elements.
+UPSTREAM = re.compile(r"array\s*<\s*index")
 WORDS = (
     "f16", "bf16", "f32", "f64", "i1", "i64", "index", "f8E4M3FN", "complex<f32>", "none",
     "tensor<f32>", "tensor<*xf32>", "tensor<4xf32>", "tensor<?x0xf32>", "tensor<4x4xi32>",
@@ -151,6 +153,8 @@ def check(server, seed):
     where, text = "source", ""
     try:
         text = damage(rng, source(rng, server))
+        if UPSTREAM.search(text):
+            return text, None, False
         where = "parse"
         fine, message = server.parse(text)
         if not fine:

@@ -99,7 +99,7 @@ class Evaluation:
                 known[node.outputs[0]] = next(arrays)
                 continue
             inputs = [known[v] for v in node.inputs]
-            if any(isinstance(i, Opaque) for i in inputs):
+            if any(isinstance(i, Opaque) for i in inputs) or node.kind in ("matmul", "conv"):
                 found = [Opaque()] * len(node.outputs)
             elif node.kind == "norm":
                 found = self._norm(node, inputs, path, widen_by)

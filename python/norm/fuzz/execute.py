@@ -43,6 +43,9 @@ OPTIONAL = (
     Passes("convert-elementwise-to-linalg"), Passes("linalg-generalize-named-ops"),
     Passes("linalg-fuse-elementwise-ops"), Passes("loop-invariant-code-motion"),
     Passes("norm-report{file=/dev/null}"), Passes("inline"), Passes("sccp"))
+# What rewrites, more often than what is there to be in the way.
+WEIGHTS = tuple({"norm-simplify": 5, "norm-simplify{fp-policy=real}": 4, "canonicalize": 3,
+                 "norm-fuse-residual": 3}.get(p.pipeline, 1) for p in OPTIONAL)
 ORDER = {BITS: 0, PROMISE: 1, REAL: 2}
 
 
@@ -82,7 +85,7 @@ def plan_for(program, passes, compiled=True):
                 level=rng.choices((0, 1, 2), (94, 2, 4))[0], linalg=rng.random() < 0.3)
     for _ in range(rng.choice((1, 1, 2)) if compiled else 3):
         # Drawn from all, so that a seed means the same on every build.
-        chosen = rng.choices(OPTIONAL, k=rng.choice((1, 1, 2, 3, 4)))
+        chosen = rng.choices(OPTIONAL, WEIGHTS, k=rng.choice((1, 1, 2, 3, 4)))
         chosen = [p for p in chosen if p in passes] + [TILE] * (not compiled and rng.random() < 0.1)
         if chosen:
             plan.sequences.append(sequence(chosen))

@@ -104,7 +104,11 @@ class Generator:
             choices += ["transpose", "collapse", "broadcast"]
         if rank:
             choices += ["expand", "slice", "concat"]
+        if rank in (2, 4) and self.fixed(dims[1:]) and self.size(dims):
+            choices += ["contraction"]
         kind = rng.choice(choices)
+        if kind == "contraction":
+            return self.from_contraction(dims, element, depth)
         if kind == "binary":
             return self.binary(self.make(dims, element, depth - 1), depth)
         if kind == "unary":
@@ -193,6 +197,43 @@ class Generator:
             parts.append(self.make(inner, element, depth - 1))
         return self.one("concat", parts, dims, element, axis=axis)
 
+    def from_contraction(self, dims, element, depth):
+        """A matmul or convolution by a constant."""
+        if len(dims) == 2:
+            inner = self.dim(self.rng.choice((1, 2, 3, 5, 8)))
+            source, weight = [dims[0], inner], [inner, dims[1]]
+            kind = "matmul"
+        else:
+            channels, window = self.dim(self.rng.choice((1, 2, 3))), self.rng.choice((1, 1, 2))
+            height, width = (self.dim(self.program.dims[d].extent + window - 1)
+                             for d in dims[2:])
+            source = [dims[0], channels, height, width]
+            weight = [dims[1], channels, self.dim(window), self.dim(window)]
+            kind = "conv"
+        value = self.make(source, element, depth - 1)
+        weight = self.one("const", (), weight, element, values="dense")
+        found = self.one(kind, (value, weight), dims, element)
+        self.kept.add(found)  # what follows is held against what it really gave
+        return found
+
+    def contraction(self, value):
+        """What takes a norm's result as its last step, if it can."""
+        p = self.program
+        dims, element = p.values[value].dims, p.values[value].element
+        if not self.size(dims) or not self.fixed(dims[1:]):
+            return value
+        if len(dims) == 2:
+            columns = self.dim(self.rng.choice((1, 2, 3, 5)))
+            weight, result, kind = [dims[1], columns], [dims[0], columns], "matmul"
+        elif len(dims) == 4:
+            features = self.dim(self.rng.choice((1, 2, 3)))
+            weight = [features, dims[1], self.dim(1), self.dim(1)]
+            result, kind = [dims[0], features, *dims[2:]], "conv"
+        else:
+            return value
+        weight = self.one("const", (), weight, element, values="dense")
+        return self.one(kind, (value, weight), result, element)
+
     def binary(self, value, depth=1):
         p, rng = self.program, self.rng
         dims, element = p.values[value].dims, p.values[value].element
@@ -219,8 +260,12 @@ class Generator:
         for _ in range(rng.randrange(depth + 1)):
             dims, element = p.values[value].dims, p.values[value].element
             kind = rng.choice(("binary", "binary", "unary", "cast", "transpose", "slice",
-                               "collapse"))
-            if kind == "binary":
+                               "collapse", "contraction"))
+            if kind == "contraction":
+                end = self.contraction(value)
+                if end != value:
+                    return end
+            elif kind == "binary":
                 value = self.binary(value)
             elif kind == "unary":
                 value = self.unary(value)
@@ -672,6 +717,10 @@ class Generator:
                 return value
             return self.make(dims, element, depth)
         if name in ("scale", "shift") and self.chance(0.5) and self.fixed(dims):
+            return self.constant(dims, element)
+        if name == "variance" and self.chance(0.4) and self.fixed(dims):
+            return self.one("const", (), dims, element, values=rng.choice((1.0, 0.5, 2.0, 0.25)))
+        if name == "mean" and self.chance(0.4) and self.fixed(dims):
             return self.constant(dims, element)
         if name == "residual" and self.chance(0.15) and self.fixed(dims):
             return self.constant(dims, element)

@@ -9,6 +9,7 @@ program's `dims`, so that an unknown extent has another size in every data set.
     neg abs relu cast    one value
     add sub mul maximum  two; `axes`: dims of the first that the second has, if not all
     transpose collapse expand broadcast slice concat
+    matmul conv the second input is a constant; nothing is promised of their sums
     norm        the operands, by `names`; `case`, the fields of a `norm.cases.Case`; `key`
 """
 
@@ -338,6 +339,25 @@ class Text:
         self._emit(value, f"tensor.concat dim({node.attributes['axis']}) "
                           f"{', '.join(self.names[v] for v in node.inputs)} : ({types}) -> "
                           f"{p.type(value)}")
+
+    def _contraction(self, node, name):
+        p, value = self.program, node.outputs[0]
+        kind, element = p.type(value), p.values[value].element
+        empty, zero = self._empty(value, node.inputs[:1]), self._new("z")
+        self.lines.append(f"{zero} = arith.constant 0.0 : {element}")
+        filled = self._new("f")
+        self.lines.append(f"{filled} = linalg.fill ins({zero} : {element}) "
+                          f"outs({empty} : {kind}) -> {kind}")
+        names = ", ".join(self.names[v] for v in node.inputs)
+        types = ", ".join(p.type(v) for v in node.inputs)
+        self._emit(value, f"linalg.{name} ins({names} : {types}) outs({filled} : {kind}) "
+                          f"-> {kind}")
+
+    def _matmul(self, node):
+        self._contraction(node, "matmul")
+
+    def _conv(self, node):
+        self._contraction(node, "conv_2d_nchw_fchw")
 
     def _norm(self, node):
         p = self.program

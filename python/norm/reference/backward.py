@@ -147,7 +147,9 @@ def evaluate_backward(spec, dy, x, residual=None, dsum=None, mean=None, variance
 
 
 def gradient_value(spec, shape, dx, size, result, arithmetic):
-    """dx from rows; its errors are relative to the largest term of its row."""
+    """dx from rows; its errors are relative to the largest finite term of its row: where
+    sums are given, an element that is not finite is alone in that."""
+    size = np.where(np.isfinite(size), size, 0)
     size = np.broadcast_to(size.max(axis=1, keepdims=True, initial=0), dx.shape)
     back = [from_rows(np.ascontiguousarray(part), shape, spec) for part in (dx, size)]
     return Value(back[0], result, back[1], arithmetic)
