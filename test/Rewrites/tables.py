@@ -5,6 +5,7 @@ import table_canonical
 import table_constant
 import table_fusions
 import table_input
+import table_kinds
 import table_reshape
 import table_sharing
 import table_slice
@@ -15,6 +16,7 @@ FILES = [
     table_constant,
     table_fusions,
     table_input,
+    table_kinds,
     table_reshape,
     table_sharing,
     table_slice,

@@ -16,7 +16,6 @@
 
 #include "Norm/Analysis/Constants.h"
 #include "Norm/Analysis/ElementView.h"
-#include "Norm/IR/NormOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <cmath>
@@ -315,8 +314,6 @@ static EpsilonAttr divideEpsilon(EpsilonAttr epsilon,
   }
   return EpsilonAttr::get(epsilon.getContext(), epsilon.getPlacement(), value);
 }
-
-static bool isUsed(Value value) { return value && !value.use_empty(); }
 
 namespace {
 /// Puts the steps that a norm no longer sees into the statistics it returns.
@@ -633,4 +630,5 @@ RemoveLinearStep::matchAndRewrite(NormOpInterface op,
 void norm::populateSimplifyInputPatterns(RewritePatternSet &patterns,
                                          const RewritePolicy &policy) {
   patterns.add<RemoveLinearStep>(patterns.getContext(), policy);
+  populateNestedNormPatterns(patterns, policy);
 }

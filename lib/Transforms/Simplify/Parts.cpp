@@ -45,8 +45,11 @@ Value simplify::castNumber(OpBuilder &builder, Location loc, Value value,
 Value simplify::mapElements(
     OpBuilder &builder, Location loc, Value tensor,
     ArrayRef<MappedOperand> others,
-    function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
+    function_ref<Value(OpBuilder &, Location, ValueRange)> body,
+    Type elementType) {
   auto type = cast<RankedTensorType>(tensor.getType());
+  if (elementType)
+    type = type.clone(elementType);
   unsigned rank = type.getRank();
   SmallVector<Value> inputs = {tensor};
   SmallVector<AffineMap> maps = {builder.getMultiDimIdentityMap(rank)};
@@ -132,7 +135,7 @@ static void createGain(OpBuilder &builder, Location loc, NormContract &contract,
 void simplify::scaleGain(OpBuilder &builder, Location loc,
                          NormContract &contract, double factor,
                          ArrayRef<int64_t> axes) {
-  if (factor == 1.0)
+  if (factor == 1.0 || !canScaleGain(contract, factor))
     return;
   if (!contract.scale)
     return createGain(builder, loc, contract, factor, axes);

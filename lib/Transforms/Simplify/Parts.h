@@ -14,7 +14,7 @@
 #ifndef NORM_LIB_TRANSFORMS_SIMPLIFY_PARTS_H
 #define NORM_LIB_TRANSFORMS_SIMPLIFY_PARTS_H
 
-#include "Norm/IR/NormInterfaces.h"
+#include "Norm/IR/NormOps.h"
 
 namespace mlir::norm::simplify {
 
@@ -32,11 +32,13 @@ struct MappedOperand {
   SmallVector<int64_t> dims;
 };
 
-/// A tensor of the type of `tensor`, whose elements the body makes from those
-/// of `tensor` and of the others.
+/// A tensor of the shape of `tensor`, whose elements the body makes from those
+/// of `tensor` and of the others; of its element type too, unless another is
+/// given.
 Value mapElements(OpBuilder &builder, Location loc, Value tensor,
                   ArrayRef<MappedOperand> others,
-                  function_ref<Value(OpBuilder &, Location, ValueRange)> body);
+                  function_ref<Value(OpBuilder &, Location, ValueRange)> body,
+                  Type elementType = {});
 
 /// `statistic`, a tensor, times a number; null for null.
 Value scaleStatistic(OpBuilder &builder, Location loc, Value statistic,
@@ -61,8 +63,23 @@ std::optional<double> splatGain(NormOpInterface op);
 /// compute type, and not 0 or subnormal there where `old` was neither.
 bool isUsableEpsilon(double value, double old, FloatType computeType);
 
-/// Epsilon as text for a remark.
+/// A number as text for a remark.
 std::string numberText(double value);
+
+/// Whether anything reads a result, which may be null.
+inline bool isUsed(Value result) { return result && !result.use_empty(); }
+
+/// The op of another class with these facts, before `op` and with its
+/// discardable attributes. `op` stays.
+template <typename OpTy>
+NormOpInterface buildAs(RewriterBase &rewriter, NormOpInterface op,
+                        const NormContract &contract) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(op);
+  auto built = OpTy::create(rewriter, op->getLoc(), contract);
+  built->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  return cast<NormOpInterface>(built.getOperation());
+}
 
 } // namespace mlir::norm::simplify
 

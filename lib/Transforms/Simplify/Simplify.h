@@ -38,8 +38,14 @@ void populateSimplifyAffinePatterns(RewritePatternSet &patterns,
 /// What a norm removes from its input again: C7 to C10, C13.
 void populateSimplifyInputPatterns(RewritePatternSet &patterns,
                                    const RewritePolicy &policy);
+/// A norm of a norm: C13, one of the above.
+void populateNestedNormPatterns(RewritePatternSet &patterns,
+                                const RewritePolicy &policy);
 /// A norm as one of another kind, or none: C11, C12, C14, C16; C15.
 void populateSimplifyKindPatterns(RewritePatternSet &patterns,
+                                  const RewritePolicy &policy);
+/// A layer norm of what has the mean 0: C11 and C12, two of the above.
+void populateCentredInputPatterns(RewritePatternSet &patterns,
                                   const RewritePolicy &policy);
 void populateUnifyKindPatterns(RewritePatternSet &patterns,
                                const RewritePolicy &policy);
