@@ -23,8 +23,9 @@ namespace {
 /// C14: with a sum of squares of n times the mean square, 1 / sqrt(n) comes out
 /// of the factor, and epsilon is divided by n or by its root.
 struct MeanSquareOfSum : RulePattern<NormOpInterface> {
+  /// After all others: a gain stands in the way of some.
   MeanSquareOfSum(MLIRContext *context, const RewritePolicy &policy)
-      : RulePattern(context, "C14", policy) {}
+      : RulePattern(context, "C14", policy, /*benefit=*/0) {}
 
   LogicalResult matchAndRewrite(NormOpInterface op,
                                 PatternRewriter &rewriter) const override;
