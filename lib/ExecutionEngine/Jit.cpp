@@ -166,8 +166,8 @@ CompiledModule::create(ModuleOp module, unsigned optimization) {
   if (!machine)
     return machine.takeError();
 
-  auto optimize = makeOptimizingTransformer(optimization, /*sizeLevel=*/0,
-                                            machine->get());
+  auto optimize =
+      makeOptimizingTransformer(optimization, /*sizeLevel=*/0, machine->get());
   ExecutionEngineOptions options;
   options.transformer = optimize;
   options.jitCodeGenOptLevel = level;
