@@ -90,8 +90,10 @@ class Evaluation:
 
     def check(self, results, path="cpu", widen_by=1):
         """Lines about the returned arrays that break the promise. results: in order.
-        widen_by: a factor on ULPS."""
+        widen_by: a factor on ULPS. Afterwards `opaque` has the positions of results that
+        nothing is known of."""
         program, known, problems = self.program, {}, []
+        self.opaque = []
         self.actual = dict(zip(program.returned, results, strict=True))
         arrays = iter(self.inputs)
         for node in program.nodes:
@@ -116,8 +118,10 @@ class Evaluation:
                     line = explain(f"value {value} of {self._describe(node)}", one, actual)
                     if line:
                         problems.append(line)
-                elif actual.shape != program.shape(value, self.extents):
-                    problems.append(f"value {value}: got shape {actual.shape}")
+                else:
+                    self.opaque.append(program.returned.index(value))
+                    if actual.shape != program.shape(value, self.extents):
+                        problems.append(f"value {value}: got shape {actual.shape}")
                 known[value] = actual
         return problems
 
