@@ -42,6 +42,7 @@ struct SimplifyNorm : public norm::impl::SimplifyNormPassBase<SimplifyNorm> {
     populateSimplifyKindPatterns(patterns, rewrites);
     populateSimplifyConstantPatterns(patterns, rewrites);
     populateSimplifyReshapePatterns(patterns, rewrites);
+    populateSimplifyBroadcastPatterns(patterns, rewrites);
     populateSimplifySlicePatterns(patterns, rewrites);
     populateSimplifySharingPatterns(patterns, rewrites);
     populateSimplifyAttentionPatterns(patterns, rewrites);

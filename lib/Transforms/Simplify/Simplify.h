@@ -52,9 +52,12 @@ void populateUnifyKindPatterns(RewritePatternSet &patterns,
 /// Norms whose result is known: C28, C35.
 void populateSimplifyConstantPatterns(RewritePatternSet &patterns,
                                       const RewritePolicy &policy);
-/// Transposes, reshapes, broadcasts: C21 to C23.
+/// Transposes and reshapes: C21, C22.
 void populateSimplifyReshapePatterns(RewritePatternSet &patterns,
                                      const RewritePolicy &policy);
+/// Broadcasts: C23.
+void populateSimplifyBroadcastPatterns(RewritePatternSet &patterns,
+                                       const RewritePolicy &policy);
 /// Slices and concatenations: C24, C25.
 void populateSimplifySlicePatterns(RewritePatternSet &patterns,
                                    const RewritePolicy &policy);
