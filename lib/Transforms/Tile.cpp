@@ -181,6 +181,47 @@ static TiledNorm describe(RowOpInterface op) {
   return norm;
 }
 
+/// Whether one loop over tiles can hold both norms.
+static bool shareTiles(NormOpInterface a, NormOpInterface b) {
+  auto rowA = cast<RowOpInterface>(a.getOperation()),
+       rowB = cast<RowOpInterface>(b.getOperation());
+  auto isSimple = [](RowOpInterface op) {
+    return !TilePlan::get(op).reducesNothing && !op.getGroupedAxis();
+  };
+  return rowA.getInput().getType().getShape() ==
+             rowB.getInput().getType().getShape() &&
+         rowA.getTiedAxes() == rowB.getTiedAxes() && isSimple(rowA) &&
+         isSimple(rowB) &&
+         a->getAttr(kStrategyAttrName) == b->getAttr(kStrategyAttrName);
+}
+
+/// Whether `op` is computed in the loop of another norm: all that is read of it
+/// is y, and that by a norm with the same tiles alone, through elementwise ops
+/// that nothing else reads.
+static bool joinsAnotherNorm(RowOpInterface op) {
+  auto norm = dyn_cast<NormOpInterface>(op.getOperation());
+  if (!norm || !op->hasOneUse())
+    return false;
+  Value value = norm.getNormalized();
+  while (value.hasOneUse()) {
+    OpOperand &use = *value.use_begin();
+    Operation *user = use.getOwner();
+    if (user->getBlock() != op->getBlock())
+      return false;
+    if (auto host = dyn_cast<NormOpInterface>(user))
+      return (value == host.getInput() || value == host.getResidualOrNull()) &&
+             shareTiles(norm, host);
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
+    if (!linalgOp || !isElementwiseNeighbour(user) ||
+        user->getNumResults() != 1 || !linalgOp.isDpsInput(&use) ||
+        !linalgOp.getMatchingIndexingMap(&use).isIdentity() ||
+        !linalgOp.getIndexingMapMatchingResult(user->getResult(0)).isIdentity())
+      return false;
+    value = user->getResult(0);
+  }
+  return false;
+}
+
 namespace {
 struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
   void runOnOperation() override {
@@ -194,18 +235,31 @@ struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
     IRRewriter rewriter(&getContext());
     prepareElementwise(rewriter, getOperation());
     prepareParts(rewriter, roots);
-    for (RowOpInterface op : roots) {
-      auto strategy = op->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
-      if (!strategy) {
-        op.emitError("expected 'norm.strategy' to be a #norm.cpu attribute");
+    for (RowOpInterface op : roots)
+      if (!joinsAnotherNorm(op) && failed(tile(rewriter, op)))
         return signalPassFailure();
-      }
-      TiledNorm norm = describe(op);
-      FailureOr<scf::ForallOp> loop = Tiler(op, strategy, rewriter).run();
-      if (failed(loop))
+    // Those that the other norm's loop did not take in after all.
+    SmallVector<RowOpInterface> left;
+    getOperation()->walk([&](RowOpInterface op) {
+      if (op->hasAttr(kStrategyAttrName))
+        left.push_back(op);
+    });
+    for (RowOpInterface op : left)
+      if (failed(tile(rewriter, op)))
         return signalPassFailure();
-      fuseNeighbours(rewriter, *loop, norm);
-    }
+  }
+
+  LogicalResult tile(RewriterBase &rewriter, RowOpInterface op) {
+    auto strategy = op->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
+    if (!strategy)
+      return op.emitError(
+          "expected 'norm.strategy' to be a #norm.cpu attribute");
+    TiledNorm norm = describe(op);
+    FailureOr<scf::ForallOp> loop = Tiler(op, strategy, rewriter).run();
+    if (failed(loop))
+      return failure();
+    fuseNeighbours(rewriter, *loop, norm);
+    return success();
   }
 };
 } // namespace

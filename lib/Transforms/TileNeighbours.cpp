@@ -101,7 +101,16 @@ void norm::resolveExtents(RewriterBase &rewriter, Operation *op) {
   }
 }
 
-/// Fuses the elementwise producers whose only use is a slice in the loop.
+/// Whether a tile of `op` can be computed where it is read: elementwise ops,
+/// and norms that norm-tile left for the loop (see joinsAnotherNorm).
+static bool isProducer(Operation *op) {
+  if (isa<NormOpInterface>(op))
+    return op->hasAttr(kStrategyAttrName);
+  return isElementwiseNeighbour(op) &&
+         hasVectorOperands(cast<linalg::LinalgOp>(op));
+}
+
+/// Fuses the producers whose only use is a slice in the loop.
 static void fuseProducers(RewriterBase &rewriter, scf::ForallOp loop) {
   SmallVector<tensor::ExtractSliceOp> slices(
       loop.getBody()->getOps<tensor::ExtractSliceOp>());
@@ -109,8 +118,7 @@ static void fuseProducers(RewriterBase &rewriter, scf::ForallOp loop) {
     tensor::ExtractSliceOp slice = slices.pop_back_val();
     Operation *producer = slice.getSource().getDefiningOp();
     if (!producer || producer->getBlock() != loop->getBlock() ||
-        !isElementwiseNeighbour(producer) ||
-        !hasVectorOperands(cast<linalg::LinalgOp>(producer)))
+        !isProducer(producer))
       continue;
     resolveExtents(rewriter, producer);
     if (!producer->hasOneUse())
@@ -120,6 +128,8 @@ static void fuseProducers(RewriterBase &rewriter, scf::ForallOp loop) {
         scf::tileAndFuseProducerOfSlice(rewriter, slice, loops);
     if (!fused)
       continue;
+    for (Operation *tiled : fused->tiledOps)
+      tiled->removeDiscardableAttr(kStrategyAttrName);
     for (Operation *generated : fused->generatedSlices)
       if (auto next = dyn_cast<tensor::ExtractSliceOp>(generated))
         slices.push_back(next);

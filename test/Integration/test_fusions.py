@@ -196,8 +196,7 @@ FORMS = {
     bias: (False, 1), bias_stored: (True, 1), bias_and_residual: (True, 1),
     row: (True, 1), row_first: (True, 1), row_alone: (True, 1), one: (True, 1),
     one_first: (True, 1), post: (True, 1), branch: (False, 1), branch_first: (False, 1),
-    # A loop for each norm; the sum between them is in the second.
-    sandwich: (True, 2), sandwich_with_work_before: (True, 2),
+    sandwich: (True, 1), sandwich_with_work_before: (True, 1),
     gradient: (True, 1), gradient_first: (True, 1),
 }
 BF16 = {cast_between: (True, 1), cast_between_stored: (True, 1), cast_of_a_repeated: (True, 1)}
