@@ -77,6 +77,58 @@ static bool readElements(ElementsAttr attr, FloatType type,
   return false;
 }
 
+/// The elements of a constant where `op` puts them: a transpose, a broadcast or
+/// any other `linalg` op that yields an input as it is. Broadcasts that grow
+/// beyond what is sensible to write out stay as they are.
+static std::optional<ConstantTensor> matchMoved(linalg::LinalgOp op,
+                                                RankedTensorType type) {
+  constexpr int64_t kMaxBroadcast = 1 << 20;
+  if (!op.hasPureTensorSemantics() || op->getNumResults() != 1 ||
+      op.getNumReductionLoops() != 0)
+    return std::nullopt;
+  auto yielded =
+      dyn_cast<BlockArgument>(op.getBlock()->getTerminator()->getOperand(0));
+  if (!yielded || yielded.getOwner() != op.getBlock())
+    return std::nullopt;
+  OpOperand *operand = op.getMatchingOpOperand(yielded);
+  AffineMap from = op.getMatchingIndexingMap(operand);
+  AffineMap to = op.getIndexingMapMatchingResult(op->getResult(0));
+  if (op.isDpsInit(operand) || !to.isPermutation() ||
+      !from.isProjectedPermutation(/*allowZeroInResults=*/true))
+    return std::nullopt;
+  std::optional<ConstantTensor> source = matchConstant(operand->get());
+  if (!source)
+    return std::nullopt;
+  if (source->isSplat())
+    return ConstantTensor(type, {source->getSplat()});
+  int64_t count = type.getNumElements();
+  if (count != source->getType().getNumElements() && count > kMaxBroadcast)
+    return std::nullopt;
+
+  // Step of the source's position for each dimension of the result.
+  SmallVector<int64_t> steps(type.getRank(), 0);
+  int64_t step = 1;
+  for (int64_t dim = from.getNumResults(); dim-- > 0;) {
+    if (auto loop = dyn_cast<AffineDimExpr>(from.getResult(dim)))
+      steps[*to.getResultPosition(loop)] = step;
+    step *= source->getShape()[dim];
+  }
+  SmallVector<double> values;
+  values.reserve(count);
+  SmallVector<int64_t> index(type.getRank(), 0);
+  for (int64_t i = 0, position = 0; i < count; ++i) {
+    values.push_back((*source)[position]);
+    for (int64_t dim = type.getRank(); dim-- > 0;) {
+      position += steps[dim];
+      if (++index[dim] < type.getDimSize(dim))
+        break;
+      position -= index[dim] * steps[dim];
+      index[dim] = 0;
+    }
+  }
+  return ConstantTensor(type, std::move(values));
+}
+
 std::optional<double> norm::matchConstantScalar(Value value) {
   if (!value)
     return std::nullopt;
@@ -113,6 +165,25 @@ std::optional<ConstantTensor> norm::matchConstant(Value value) {
       return std::nullopt;
     return ConstantTensor(type, {exactDouble(attr.getValue())});
   }
+  // Reshapes keep the order of elements.
+  Value source;
+  if (auto expand = value.getDefiningOp<tensor::ExpandShapeOp>())
+    source = expand.getSrc();
+  else if (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>())
+    source = collapse.getSrc();
+  if (source) {
+    std::optional<ConstantTensor> constant = matchConstant(source);
+    if (!constant)
+      return std::nullopt;
+    if (constant->isSplat())
+      return ConstantTensor(type, {constant->getSplat()});
+    SmallVector<double> values;
+    for (int64_t i = 0, e = type.getNumElements(); i < e; ++i)
+      values.push_back((*constant)[i]);
+    return ConstantTensor(type, std::move(values));
+  }
+  if (auto op = value.getDefiningOp<linalg::LinalgOp>())
+    return matchMoved(op, type);
   ElementsAttr attr;
   SmallVector<double> values;
   if (!matchPattern(value, m_Constant(&attr)) ||
