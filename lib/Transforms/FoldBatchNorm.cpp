@@ -7,7 +7,7 @@
 
 #include "Norm/Transforms/Passes.h"
 
-#include "Norm/IR/Rewrite.h"
+#include "Fold/Fold.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -23,6 +23,21 @@ using namespace mlir::norm;
 
 namespace {
 struct FoldBatchNorm : public norm::impl::FoldBatchNormPassBase<FoldBatchNorm> {
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    RewritePolicy policy;
+    policy.pass = "norm-fold-batch-norm";
+    policy.real = true;
+    Rule intoProducer("C17", policy), intoConsumers("C18", policy);
+
+    SmallVector<NormOpInterface> norms;
+    getOperation()->walk([&](NormOpInterface op) {
+      if (op.hasGivenStatistics())
+        norms.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (NormOpInterface op : norms)
+      if (failed(fold::foldIntoProducer(rewriter, intoProducer, op)))
+        (void)fold::foldGivenNormIntoConsumers(rewriter, intoConsumers, op);
+  }
 };
 } // namespace

@@ -38,6 +38,7 @@ struct SimplifyNorm : public norm::impl::SimplifyNormPassBase<SimplifyNorm> {
     RewritePatternSet patterns(&getContext());
     populateCanonicalizeNormPatterns(patterns, rewrites);
     populateSimplifyAffinePatterns(patterns, rewrites);
+    populateSimplifyInferencePatterns(patterns, rewrites);
     populateSimplifyInputPatterns(patterns, rewrites);
     populateSimplifyKindPatterns(patterns, rewrites);
     populateSimplifyConstantPatterns(patterns, rewrites);

@@ -3,6 +3,7 @@
 import table_affine
 import table_canonical
 import table_constant
+import table_fold
 import table_fusions
 import table_input
 import table_kinds
@@ -14,6 +15,7 @@ FILES = [
     table_affine,
     table_canonical,
     table_constant,
+    table_fold,
     table_fusions,
     table_input,
     table_kinds,

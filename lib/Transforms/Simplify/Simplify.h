@@ -41,7 +41,10 @@ void populateSimplifyInputPatterns(RewritePatternSet &patterns,
 /// A norm of a norm: C13, one of the above.
 void populateNestedNormPatterns(RewritePatternSet &patterns,
                                 const RewritePolicy &policy);
-/// A norm as one of another kind, or none: C11, C12, C14, C16; C15.
+/// A norm with given statistics as a multiplication and an addition: C16.
+void populateSimplifyInferencePatterns(RewritePatternSet &patterns,
+                                       const RewritePolicy &policy);
+/// A norm as one of another kind, or none: C11, C12, C14; C15.
 void populateSimplifyKindPatterns(RewritePatternSet &patterns,
                                   const RewritePolicy &policy);
 /// A layer norm of what has the mean 0: C11 and C12, two of the above.
