@@ -243,6 +243,9 @@ NormMatcher::matchScaleAndShift(const View &factor, const View &input,
 
 std::optional<MatchedNorm> NormMatcher::matchInference(const View &value,
                                                        FloatType resultType) {
+  // A vector has no axis beside the channel.
+  if (frame.rank() < 2)
+    return std::nullopt;
   Expr expr = views.expand(value);
   if (!expr.is(Kind::Add))
     return matchGivenCore(value, nullptr, resultType);

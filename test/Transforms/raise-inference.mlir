@@ -145,3 +145,15 @@ func.func @no_norm(%x: tensor<4x6xf32>, %m: tensor<6xf32>, %v: tensor<6xf32>) ->
   %batch = arith.mulf %d, %brb : tensor<4x6xf32>
   return %root, %number, %batch : tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>
 }
+
+// A vector: nothing shares the statistics.
+// CHECK-LABEL: func @vector
+// CHECK-NOT: norm.
+func.func @vector(%x: tensor<6xf32>, %m: tensor<6xf32>, %v: tensor<6xf32>) -> tensor<6xf32> {
+  %eps = arith.constant dense<1.0e-5> : tensor<6xf32>
+  %ve = arith.addf %v, %eps : tensor<6xf32>
+  %r = math.rsqrt %ve : tensor<6xf32>
+  %d = arith.subf %x, %m : tensor<6xf32>
+  %y = arith.mulf %d, %r : tensor<6xf32>
+  return %y : tensor<6xf32>
+}
