@@ -606,6 +606,18 @@ TRANSPOSED_VALUE = (
 PADDED_ROWS = (FLAT + pad("p", "f", (6, 8), (10, 8)) + constant("w", (8, 4), 12)
                + zeros("i", (10, 4))
                + contract("q", "matmul", "p", (10, 8), (8, 4), "i", (10, 4)))
+LAST_ROW = (
+    "  %l = tensor.extract_slice %y[0, 2, 0] [2, 1, 8] [1, 1, 1] "
+    ": tensor<2x3x8xf32> to tensor<2x1x8xf32>\n"
+    "  %f = tensor.collapse_shape %l [[0, 1], [2]] : tensor<2x1x8xf32> into tensor<2x8xf32>\n"
+    + constant("w", (8, 4), 12) + zeros("i", (2, 4))
+    + contract("q", "matmul", "f", (2, 8), (8, 4), "i", (2, 4)))
+HALF_CHANNELS = (
+    "  %l = tensor.extract_slice %y[0, 0, 0] [2, 3, 4] [1, 1, 1] "
+    ": tensor<2x3x8xf32> to tensor<2x3x4xf32>\n"
+    "  %f = tensor.collapse_shape %l [[0, 1], [2]] : tensor<2x3x4xf32> into tensor<6x4xf32>\n"
+    + constant("w", (4, 4), 12) + zeros("i", (6, 4))
+    + contract("q", "matmul", "f", (6, 4), (4, 4), "i", (6, 4)))
 LLAMA = layer_norm("rms_norm", "scale(%g : tensor<8xbf16>) axes [2] epsilon inside_sqrt 1.0e-5 "
                    "affine_in result", element="bf16")
 LLAMA_READ = read_by(
@@ -637,8 +649,8 @@ C19 = Rewrite(
     {"constant": "scale and shift are constants",
      "affine-in": "nothing is rounded before the scale",
      "float-weights": "no weights are integers",
-     "consumers": "matmuls are all that reads the result, through reshapes and transposes: all "
-                  "are rewritten or none",
+     "consumers": "matmuls are all that reads the result, through reshapes, transposes and "
+                  "slices of other dimensions: all are rewritten or none",
      "weights": "all weights are constants",
      "contraction-dim": "scale and shift vary along exactly the dimensions summed over",
      "padding": "what is padded is what scale and shift make of one number",
@@ -653,6 +665,7 @@ C19 = Rewrite(
              rows(FLAT + matmul("q", 4, init=ROW_INIT), {"q": (6, 4)},
                   arguments={"r": "tensor<6x4xf32>"}), gone=BARE),
      Example("weights come first", rows(TRANSPOSED_VALUE, {"q": (4, 6)}), gone=BARE),
+     Example("last position", rows(LAST_ROW, {"q": (2, 4)}), gone=BARE),
      Example("zero rows padded",
              rows(PADDED_ROWS, {"q": (10, 4)}, norm=OFFSET_GAIN), gone=BARE)],
     [Refusal("constant", rows(FLAT + matmul("q", 4), {"q": (6, 4)},
@@ -668,6 +681,8 @@ C19 = Rewrite(
      Refusal("consumers", rows(FLAT + matmul("q", 4)
                                + "  %s = arith.addf %y, %x : tensor<2x3x8xf32>\n",
                                {"q": (6, 4), "s": ROWS}), switch=False, name="added"),
+     Refusal("consumers", rows(FLAT + matmul("s", 4) + HALF_CHANNELS.replace("%f", "%h"),
+                               {"s": (6, 4), "q": (6, 4)}), switch=False, name="half"),
      Refusal("weights", rows(FLAT + matmul("q", 4) + matmul("k", 4, weights=" "),
                              {"q": (6, 4), "k": (6, 4)},
                              arguments={"wk": "tensor<8x4xf32>"}), switch=False),

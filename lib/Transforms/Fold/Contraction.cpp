@@ -1,4 +1,5 @@
-//===- Contraction.cpp - Sums of products with constant weights -*- C++ -*-===//
+//===- Contraction.cpp - Sums of products with weights --------------------===//
+//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -154,9 +155,24 @@ coarsen(ArrayRef<ReassociationIndices> groups, ArrayRef<int64_t> fineShape,
   return coarse;
 }
 
+/// Whether the op keeps all dimensions, and `dims` whole.
+static bool keepsDims(Operation *op, ArrayRef<int64_t> dims) {
+  if (isa<tensor::CastOp>(op))
+    return true;
+  auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
+  if (!slice || slice.getType().getRank() != slice.getSourceType().getRank())
+    return false;
+  return llvm::all_of(dims, [&](int64_t dim) {
+    return slice.getStaticOffsets()[dim] == 0 &&
+           slice.getStaticStrides()[dim] == 1 &&
+           slice.getType().getDimSize(dim) ==
+               slice.getSourceType().getDimSize(dim);
+  });
+}
+
 std::optional<SmallVector<int64_t>> fold::dimsAfter(Operation *op,
                                                     ArrayRef<int64_t> dims) {
-  if (isa<tensor::CastOp>(op))
+  if (keepsDims(op, dims))
     return SmallVector<int64_t>(dims);
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
     return coarsen(collapse.getReassociationIndices(),
@@ -176,7 +192,7 @@ std::optional<SmallVector<int64_t>> fold::dimsAfter(Operation *op,
 
 std::optional<SmallVector<int64_t>> fold::dimsBefore(Operation *op,
                                                      ArrayRef<int64_t> dims) {
-  if (isa<tensor::CastOp>(op))
+  if (keepsDims(op, dims))
     return SmallVector<int64_t>(dims);
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
     return refine(collapse.getReassociationIndices(),

@@ -1,4 +1,5 @@
-//===- Contraction.h - Sums of products with constant weights -*- C++ -*-===//
+//===- Contraction.h - Sums of products with weights ---------- -*- C++ -*-===//
+//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -44,10 +45,10 @@ std::optional<SmallVector<int64_t>> dimsOf(AffineMap map,
                                            ArrayRef<unsigned> loops);
 
 /// How dimensions that go together, in row-major order, pass through an op that
-/// only moves elements (tensor.collapse_shape, expand_shape, cast;
-/// linalg.transpose): those of the result in terms of those of the operand, and
-/// back. Dimensions of extent 1 come and go. nullopt for any other op, or where
-/// a dimension is merged with others.
+/// only moves elements (tensor.collapse_shape, expand_shape, cast, an
+/// extract_slice of other dimensions; linalg.transpose): those of the result in
+/// terms of those of the operand, and back. Dimensions of extent 1 come and go.
+/// nullopt for any other op, or where a dimension is merged with others.
 std::optional<SmallVector<int64_t>> dimsAfter(Operation *op,
                                               ArrayRef<int64_t> dims);
 std::optional<SmallVector<int64_t>> dimsBefore(Operation *op,

@@ -1,4 +1,5 @@
-//===- Fold.h - Norms into the weights of their neighbours -*- C++ -*-===//
+//===- Fold.h - Norms into their neighbours ------------------- -*- C++ -*-===//
+//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

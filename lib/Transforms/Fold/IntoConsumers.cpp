@@ -1,5 +1,5 @@
-//===- IntoConsumers.cpp - Scale and shift into what comes after -*- C++
-//-*-===//
+//===- IntoConsumers.cpp - Norms into what comes after --------------------===//
+//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

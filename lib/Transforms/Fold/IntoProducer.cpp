@@ -1,4 +1,5 @@
-//===- IntoProducer.cpp - A given norm into what comes before -*- C++ -*-===//
+//===- IntoProducer.cpp - Norms into what comes before --------------------===//
+//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,5 @@
-//===- Parameters.cpp - A norm's constant parameters as numbers -*- C++ -*-===//
+//===- Parameters.cpp - Parameters of a norm as numbers -------------------===//
+//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -70,8 +70,9 @@ struct EvaluateGivenStatistics : RulePattern<NormOpInterface> {
 
   LogicalResult matchAndRewrite(NormOpInterface op,
                                 PatternRewriter &rewriter) const override {
+    // A constant x is evaluated as the op says it: C35.
     if (!op.hasGivenStatistics() || !op.getGivenMeanOrNull() ||
-        failed(rule.requireReal(op)))
+        matchConstant(op.getInput()) || failed(rule.requireReal(op)))
       return failure();
     FailureOr<fold::GivenNorm> norm = fold::matchGivenNorm(rule, op);
     if (failed(norm))
