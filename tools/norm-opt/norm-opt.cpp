@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Norm/IR/RewriteTesting.h"
 #include "Norm/RegisterAll.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -12,6 +13,15 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
+
+static llvm::cl::opt<std::string> disablePrecondition(
+    "norm-disable-precondition", llvm::cl::Hidden,
+    llvm::cl::desc("Takes one precondition of a rewrite as given, by its name "
+                   "<rule>.<condition>: for tests that must then fail"),
+    llvm::cl::cb<void, std::string>([](const std::string &name) {
+      mlir::norm::disablePreconditionForTesting(name);
+    }));
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
