@@ -14,7 +14,10 @@
 // CHECK-NOT:    refused    norm-fuse-residual
 // CHECK:      norm 2 in @empty at
 // CHECK:        refused    norm-configure strategy.extent: no strategy: x has an extent of 0
-// CHECK:      op 0 in @gradient at {{.*}}report-refusals.mlir:[[# @LINE + 36]]:
+// CHECK:      norm 3 in @gain at
+// CHECK:        refused    norm-simplify C3.one: expected scale + offset of 1, got 2
+// CHECK-NOT:  C3.one
+// CHECK:      op 0 in @gradient at {{.*}}report-refusals.mlir:[[# @LINE + 41]]:
 // CHECK-NEXT:   kind       norm.rms_norm_backward, tensor<4x8xbf16>
 // CHECK-NEXT:   axes       [1]
 // CHECK-NEXT:   compute    f32
@@ -22,7 +25,7 @@
 // CHECK:      op 1 in @statistics at
 // CHECK-NEXT:   kind       norm.moments, tensor<4x8xf32>
 // CHECK-NEXT:   axes       [1]
-// CHECK:      total: 3 norms (3 norm.rms_norm), 0 parameters, 2 other ops (1 norm.moments, 1 norm.rms_norm_backward)
+// CHECK:      total: 4 norms (4 norm.rms_norm), 8 parameters, 2 other ops (1 norm.moments, 1 norm.rms_norm_backward)
 
 // JSON:      "refusals": [
 // JSON:          "pass": "norm-fuse-residual",
@@ -43,6 +46,11 @@ func.func @alone(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 func.func @empty(%x: tensor<0x8xf32>) -> tensor<0x8xf32> {
   %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<0x8xf32> -> tensor<0x8xf32>
   return %y : tensor<0x8xf32>
+}
+func.func @gain(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %g = arith.constant dense<2.0> : tensor<8xf32>
+  %y = norm.rms_norm %x scale(%g : tensor<8xf32>) axes [1] epsilon inside_sqrt 1.0e-5 : tensor<4x8xf32> -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
 }
 
 // JSON:      "others": [
