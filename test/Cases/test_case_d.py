@@ -114,6 +114,32 @@ def test_case_D1_neighbours_share_the_loop():
     assert "@malloc" not in norm_opt(NEIGHBOURS, fuse, "--norm-to-cpu=strides=unit")
 
 
+SPELLED_ON_TENSORS = """
+func.func @main(%x: {H}, %r: {H}) -> ({H}, {H}) {
+  %s = arith.addf %x, %r : {H}
+  %y = norm.layer_norm %s axes [2] epsilon inside_sqrt 1.0e-6 : {H} -> {F}
+  %n = arith.negf %y : {F}
+  %e = math.exp %n : {F}
+  %one = arith.constant dense<1.0> : {F}
+  %d = arith.addf %e, %one : {F}
+  %silu = arith.divf %y, %d : {F}
+  %z = arith.truncf %silu : {F} to {H}
+  return %z, %s : {H}, {H}
+}
+""".replace("{H}", "tensor<1x64x96xbf16>").replace("{F}", "tensor<1x64x96xf32>")
+
+
+def test_case_D1_neighbours_written_as_arithmetic_on_tensors():
+    """The same where no op names a loop."""
+    final = norm_opt(SPELLED_ON_TENSORS, "--norm-fuse-residual",
+                     "--norm-to-cpu=strides=unit threads=false")
+    assert "@malloc" not in final
+    tiled = norm_opt(SPELLED_ON_TENSORS, "--norm-fuse-residual", *TILES, "--canonicalize")
+    assert loops(tiled) == 1
+    outside = re.findall(r"^    (%\S+ = (?:linalg|arith|math)\.(?!constant).*)", tiled, re.M)
+    assert not outside, outside
+
+
 @pytest.mark.parametrize("kind", ["layer_norm_backward", "rms_norm_backward",
                                   "group_norm_backward", "instance_norm_backward"])
 @pytest.mark.parametrize("rows", [4096, 4097])
