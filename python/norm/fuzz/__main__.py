@@ -18,7 +18,7 @@ from norm.tools import ROOT
 
 KINDS = ("run", "passes", "damage")
 # Shares of the time.
-SHARES = {"run": 0.7, "passes": 0.2, "damage": 0.1}
+SHARES = {"run": 0.5, "passes": 0.4, "damage": 0.1}
 COMMANDS = 20000  # after so many a server starts anew: contexts only grow
 
 

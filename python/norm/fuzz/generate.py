@@ -744,8 +744,7 @@ def prune(program):
 
 
 def renumber(program):
-    """Values and dims without gaps, in the order of their nodes. Keys and dense constants
-    keep their data: they are seeded by names that stay."""
+    """Values and dims without gaps, in the order of their nodes."""
     values, dims = {}, {}
     for node in program.nodes:
         for v in node.outputs:
