@@ -66,16 +66,23 @@ def damage(rng, text):
     tokens = TOKEN.findall(text)
     if not tokens:
         return text
-    # The lines that hold norm ops.
-    lines, start = [], 0
+    # The lines that hold norm ops, and those that hold no op whose parser is known to
+    # trust what it reads.
+    lines, others, start = [], [], 0
     for i, token in enumerate(tokens):
         if token == "\n" or i == len(tokens) - 1:
-            if any("norm." in t for t in tokens[start:i + 1]):
+            line = tokens[start:i + 1]
+            if any("norm." in t for t in line):
                 lines.append((start, i + 1))
+            elif not any(t.strip('"').startswith(("linalg.", "iterator_types")) for t in line):
+                others.append((start, i + 1))
             start = i + 1
     gentle = rng.random() < 0.6
     for _ in range(1 if gentle else rng.choice((1, 2, 2, 3, 4))):
-        low, high = rng.choice(lines) if lines and rng.random() < 0.75 else (0, len(tokens))
+        some = lines if lines and (rng.random() < 0.75 or not others) else others
+        if not some:
+            return text
+        low, high = rng.choice(some)
         places = [i for i in range(low, min(high, len(tokens))) if not tokens[i].isspace()]
         at = rng.choice(places) if places else rng.randrange(len(tokens))
         kind = rng.choice(("delete", "swap", "replace", "replace", "copy", "number", "number",
@@ -98,7 +105,7 @@ def damage(rng, text):
         elif kind == "delete":
             tokens[at] = ""
         elif kind == "swap":
-            other = rng.randrange(len(tokens)) if rng.random() < 0.3 else \
+            other = min(high, len(tokens)) - 1 if rng.random() < 0.3 else \
                 min(len(tokens) - 1, at + rng.randrange(1, 6))
             tokens[at], tokens[other] = tokens[other], tokens[at]
         elif kind == "replace":
@@ -111,7 +118,7 @@ def damage(rng, text):
             end = min(len(tokens), at + rng.randrange(1, 8))
             tokens[at:end] = [""] * (end - at)
         elif rng.random() < 0.1:
-            tokens = tokens[:at + 1]
+            return "".join(tokens[:at + 1])
     return "".join(tokens)
 
 
