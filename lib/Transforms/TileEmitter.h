@@ -31,6 +31,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <map>
+
 namespace mlir::norm {
 
 /// A value of the tile and the vector axes it varies along. Its type is
@@ -54,6 +56,9 @@ struct Step {
   Operation *anchor = nullptr;
   /// Values already computed in this step.
   DenseMap<Value, Vectorized> cache;
+  /// Of a step along a part of the columns: the steps along the columns that
+  /// have what the part is taken from, by what is added to stride * position.
+  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<Step>> sources;
 };
 
 /// The part of an axis that whole vectors (or single elements) cover, and the
@@ -121,6 +126,9 @@ private:
   /// it.
   FailureOr<Vectorized> get(Value tensor, Step &step);
   Vectorized read(Value tensor, Step &step);
+  FailureOr<Vectorized> readPart(const TilePart &part, Step &step);
+  Step &sourceStep(Step &step, int64_t stride, int64_t offset, Value active);
+  Value takeAlternate(Value first, Value second, int64_t offset);
   Vectorized readBits(Value tensor, Step &step);
   Value write(Vectorized value, Value source, Value destination, Step &step);
   LogicalResult emitBody(linalg::GenericOp op, Step &step,

@@ -18,6 +18,7 @@
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Dominance.h"
@@ -62,11 +63,25 @@ static bool hasSimpleOperands(linalg::LinalgOp op) {
          });
 }
 
+/// Whether the scalar ops of the body are as many ops on vectors. An integer
+/// power is not: its exponent stays a scalar.
+static bool hasVectorBody(linalg::LinalgOp op) {
+  auto isElement = [](Type type) { return type.isIntOrIndexOrFloat(); };
+  return llvm::all_of(*op.getBlock(), [&](Operation &bodyOp) {
+    return bodyOp.hasTrait<OpTrait::IsTerminator>() ||
+           ((bodyOp.hasTrait<OpTrait::ConstantLike>() ||
+             OpTrait::hasElementwiseMappableTraits(&bodyOp)) &&
+            !isa<math::FPowIOp>(bodyOp) &&
+            llvm::all_of(bodyOp.getOperandTypes(), isElement) &&
+            llvm::all_of(bodyOp.getResultTypes(), isElement));
+  });
+}
+
 bool norm::isElementwiseNeighbour(Operation *op) {
   auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
   if (!linalgOp || isa<linalg::FillOp>(op) || linalgOp.getNumLoops() == 0 ||
       linalgOp.getNumParallelLoops() != linalgOp.getNumLoops() ||
-      !hasSimpleOperands(linalgOp))
+      !hasSimpleOperands(linalgOp) || !hasVectorBody(linalgOp))
     return false;
   return llvm::none_of(linalgOp.getDpsInitsMutable(), [&](OpOperand &init) {
     return linalgOp.payloadUsesValueFromOperand(&init);
@@ -322,7 +337,7 @@ ConsumerFuser::bindLoops(linalg::LinalgOp consumer) {
 bool ConsumerFuser::isReductionOfTile(linalg::LinalgOp consumer,
                                       ArrayRef<TileRange> loops) const {
   if (norm.reducedAxes.empty() || !isa<linalg::GenericOp>(consumer) ||
-      !hasSimpleOperands(consumer))
+      !hasSimpleOperands(consumer) || !hasVectorBody(consumer))
     return false;
   SmallVector<int64_t> axes;
   for (auto [type, range] :
@@ -620,6 +635,11 @@ static scf::ForallOp dropUnusedResults(RewriterBase &rewriter,
                                        scf::ForallOp loop) {
   SmallVector<Value> destinations;
   SmallVector<OpResult> used;
+  // Parts of results that fusion read in the tile.
+  for (OpResult result : loop->getResults())
+    for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
+      if (isOpTriviallyDead(user))
+        rewriter.eraseOp(user);
   for (OpResult result : loop->getResults())
     if (!result.use_empty()) {
       used.push_back(result);

@@ -42,7 +42,8 @@ FailureOr<TileProgram> TileProgram::analyze(scf::ForallOp loop, int64_t rows,
                                             int64_t columns) {
   TileProgram program;
   if (failed(program.collect(loop)) || failed(program.unifyAxes()) ||
-      failed(program.chooseVectorAxes(rows, columns)))
+      failed(program.chooseVectorAxes(rows, columns)) ||
+      failed(program.checkParts()))
     return failure();
   for (linalg::GenericOp op : program.ops)
     if (failed(program.checkOp(op)))
@@ -54,6 +55,20 @@ FailureOr<TileProgram> TileProgram::analyze(scf::ForallOp loop, int64_t rows,
 linalg::GenericOp TileProgram::getProducer(Value tensor) const {
   auto op = stripTensorCasts(tensor).getDefiningOp<linalg::GenericOp>();
   return op && loopAxes.contains(op) ? op : nullptr;
+}
+
+std::optional<TilePart> TileProgram::getPart(Value tensor) const {
+  auto slice = stripTensorCasts(tensor).getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice || slice.getType().getRank() == 0 ||
+      !getProducer(slice.getSource()))
+    return std::nullopt;
+  std::optional<int64_t> offset =
+      getConstantIntValue(slice.getMixedOffsets().back());
+  std::optional<int64_t> stride =
+      getConstantIntValue(slice.getMixedStrides().back());
+  if (!offset || !stride)
+    return std::nullopt;
+  return TilePart{slice.getSource(), *offset, *stride};
 }
 
 Value TileProgram::getFillValue(Value tensor) const {
@@ -193,6 +208,10 @@ LogicalResult TileProgram::unifyAxes() {
   SmallVector<Value> tensors;
   DenseMap<Operation *, int> firstLoop;
   int count = 0;
+  auto isProduced = [&](Value tensor) {
+    Operation *def = stripTensorCasts(tensor).getDefiningOp();
+    return def && firstLoop.contains(def);
+  };
   auto numberTensor = [&](Value tensor) {
     tensor = stripTensorCasts(tensor);
     auto type = dyn_cast<RankedTensorType>(tensor.getType());
@@ -210,8 +229,20 @@ LogicalResult TileProgram::unifyAxes() {
   }
   for (tensor::ParallelInsertSliceOp output : outputs)
     numberTensor(output.getSource());
+  // An op may read no more than a part of what another computes.
+  auto slices = llvm::map_to_vector(tensors, [](Value tensor) {
+    return tensor.getDefiningOp<tensor::ExtractSliceOp>();
+  });
+  llvm::erase_if(slices, [&](tensor::ExtractSliceOp slice) {
+    return !slice || !isProduced(slice.getSource());
+  });
 
   llvm::IntEqClasses classes(count);
+  for (tensor::ExtractSliceOp slice : slices) {
+    int source = firstDim.at(stripTensorCasts(slice.getSource()));
+    for (int64_t dim = 0; dim + 1 < slice.getType().getRank(); ++dim)
+      classes.join(firstDim.at(slice.getResult()) + dim, source + dim);
+  }
   auto join = [&](linalg::GenericOp op, Value tensor, AffineMap map) {
     auto it = firstDim.find(stripTensorCasts(tensor));
     if (it == firstDim.end())
@@ -237,6 +268,8 @@ LogicalResult TileProgram::unifyAxes() {
       nameAxis(axis, dim, tensor);
     }
   }
+  for (tensor::ExtractSliceOp slice : slices)
+    axes[axesOf[slice.getResult()].back()].isPart = true;
   for (linalg::GenericOp op : ops) {
     auto loops = llvm::map_to_vector(
         llvm::seq<int>(0, op.getNumLoops()),
@@ -395,7 +428,7 @@ LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
     if (!axis.extent && !axis.tensor)
       return ops.front().emitError("cannot vectorize this tile: the extent of "
                                    "an axis is unknown");
-    if (id == columnAxis)
+    if (id == columnAxis || axis.isPart)
       axis.isSwept = isColumnSwept;
     else
       axis.isSwept =
@@ -407,10 +440,36 @@ LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
     if (axes[axis].isSwept)
       sweptAxes.push_back(axis);
   };
-  for (int axis : llvm::seq<int>(0, axes.size()))
-    if (!llvm::is_contained(rootAxes, axis))
-      note(axis);
+  auto isPart = [&](int axis) { return axes[axis].isPart; };
+  auto others =
+      llvm::filter_to_vector(llvm::seq<int>(0, axes.size()), [&](int axis) {
+        return !llvm::is_contained(rootAxes, axis);
+      });
+  llvm::for_each(
+      llvm::make_filter_range(others, [&](int axis) { return !isPart(axis); }),
+      note);
   llvm::for_each(rootAxes, note);
+  llvm::for_each(llvm::make_filter_range(others, isPart), note);
+  return success();
+}
+
+/// Whether parts are parts of the columns, and these are swept.
+LogicalResult TileProgram::checkParts() const {
+  auto isPart = [&](int axis) { return axes[axis].isPart; };
+  for (const auto &[tensor, list] : axesOf) {
+    std::optional<TilePart> part = getPart(tensor);
+    bool isUnderstood =
+        !part ||
+        (isColumnReduced() && !axes[columnAxis].isPart &&
+         getAxesOf(part->source).back() == columnAxis &&
+         !getPart(part->source) && (part->stride == 1 || part->stride == 2) &&
+         llvm::count_if(list, isPart) == 1 && isPart(list.back()));
+    if (isUnderstood && (part || llvm::count_if(list, isPart) <= 1))
+      continue;
+    linalg::GenericOp first = ops.front();
+    return first.emitError(
+        "cannot vectorize this tile: expected parts of reduced columns");
+  }
   return success();
 }
 
@@ -439,10 +498,13 @@ LogicalResult TileProgram::checkOp(linalg::GenericOp op) const {
 void TileProgram::computeLevels() {
   for (linalg::GenericOp op : ops) {
     int level = 0;
-    for (Value operand : op->getOperands())
-      if (linalg::GenericOp producer = getProducer(operand))
+    for (Value operand : op->getOperands()) {
+      std::optional<TilePart> part = getPart(operand);
+      if (linalg::GenericOp producer =
+              getProducer(part ? part->source : operand))
         level =
             std::max(level, levels[producer] + (isReduction(producer) ? 1 : 0));
+    }
     levels[op] = level;
   }
 }

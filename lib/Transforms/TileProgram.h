@@ -31,6 +31,8 @@ struct TileAxis {
   bool isReduced = false;
   /// Whether it is visited step by step: reduced, or too long for a vector.
   bool isSwept = false;
+  /// Whether it runs over a part of the columns, as columns of its own.
+  bool isPart = false;
   /// Its extent inside the tile; null if only `tensor` knows it.
   OpFoldResult extent;
   /// A tensor the tile is given that has the axis as its dimension `dim`.
@@ -40,6 +42,13 @@ struct TileAxis {
   std::optional<int64_t> getStaticExtent() const {
     return getConstantIntValue(extent);
   }
+};
+
+/// A part of the columns of a tensor that the tile computes: element b of the
+/// part is element `offset + stride * b` of `source`.
+struct TilePart {
+  Value source;
+  int64_t offset, stride;
 };
 
 /// The program inside one `scf.forall` over tiles.
@@ -65,6 +74,11 @@ public:
   /// The axis whose elements are the rows of a vector; kNoAxis if none.
   int getRowAxis() const { return rowAxis; }
   bool isColumnReduced() const { return axes[columnAxis].isReduced; }
+  /// Whether the elements along `axis` fill a vector: the columns, or those of
+  /// a part of them.
+  bool isColumns(int axis) const {
+    return axis != kNoAxis && (axis == columnAxis || axes[axis].isPart);
+  }
 
   /// The axes that the dimensions of a tensor in the tile index. A dimension
   /// of extent 1 that no loop indexes is an axis of its own.
@@ -84,6 +98,8 @@ public:
   /// The op that computes `tensor` inside the tile; null for what the tile is
   /// given.
   linalg::GenericOp getProducer(Value tensor) const;
+  /// What `tensor` is a part of; nullopt if it is computed or given itself.
+  std::optional<TilePart> getPart(Value tensor) const;
   /// The scalar that a `linalg.fill` writes to all of `tensor`; null if none.
   Value getFillValue(Value tensor) const;
 
@@ -100,6 +116,7 @@ private:
   LogicalResult collect(scf::ForallOp loop);
   LogicalResult collectGeneric(linalg::GenericOp op);
   LogicalResult unifyAxes();
+  LogicalResult checkParts() const;
   LogicalResult recordLoops(linalg::GenericOp op, ArrayRef<int> loops);
   void nameAxis(int axis, int64_t dim, Value tensor);
   LogicalResult chooseVectorAxes(int64_t rows, int64_t columns);

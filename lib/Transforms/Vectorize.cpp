@@ -234,7 +234,8 @@ void TileEmitter::eraseProgram() {
   }
   for (Operation &op : llvm::make_early_inc_range(
            llvm::reverse(loop.getBody()->getOperations())))
-    if (isa<linalg::LinalgOp, tensor::CastOp>(op) && isOpTriviallyDead(&op))
+    if (isa<linalg::LinalgOp, tensor::CastOp, tensor::ExtractSliceOp>(op) &&
+        isOpTriviallyDead(&op))
       op.erase();
 }
 

@@ -78,7 +78,7 @@ TileEmitter::blockedLoop(int64_t levels, Value lower, Value upper, int64_t step,
 
 AxisSplit TileEmitter::splitAxis(int axis) {
   AxisSplit split;
-  split.width = axis == program.getColumnAxis() ? columns : 1;
+  split.width = program.isColumns(axis) ? columns : 1;
   split.end = split.wholeEnd = extentOf(axis);
   std::optional<int64_t> extent = program.getAxis(axis).getStaticExtent();
   split.hasWhole = !extent || *extent >= split.width;
@@ -107,7 +107,7 @@ FailureOr<SmallVector<Value>> TileEmitter::walkAxis(int axis, Step &outer,
     inner.position = outer.position;
     inner.position[axis] = position;
     inner.activeColumns =
-        axis == program.getColumnAxis() ? active : outer.activeColumns;
+        program.isColumns(axis) ? active : outer.activeColumns;
     return body(inner, carried);
   };
   AxisSplit split = splitAxis(axis);

@@ -69,7 +69,7 @@ void TileEmitter::locate(Value tensor, Step &step, Values &indices,
                          SmallVectorImpl<AffineExpr> &dims,
                          SmallVectorImpl<bool> &dimIsColumns) {
   for (auto [dim, axis] : llvm::enumerate(program.getAxesOf(tensor))) {
-    bool isColumns = axis == program.getColumnAxis();
+    bool isColumns = program.isColumns(axis);
     if (isColumns ||
         (axis != TileProgram::kNoAxis && axis == program.getRowAxis())) {
       dims.push_back(builder.getAffineDimExpr(dim));
@@ -202,6 +202,68 @@ Value TileEmitter::write(Vectorized value, Value source, Value destination,
       .getResult();
 }
 
+/// The step along the columns at `stride` times the position of `step`, a step
+/// along a part of them, plus `offset`. Values that were computed in it are
+/// found again.
+Step &TileEmitter::sourceStep(Step &step, int64_t stride, int64_t offset,
+                              Value active) {
+  std::unique_ptr<Step> &source = step.sources[{stride, offset}];
+  if (source)
+    return *source;
+  source = std::make_unique<Step>();
+  source->outer = step.outer;
+  source->axis = program.getColumnAxis();
+  source->position = step.position;
+  Value position = step.position.lookup(step.axis);
+  if (stride != 1)
+    position = arith::MulIOp::create(builder, loc, position, index(stride));
+  if (offset != 0)
+    position = arith::AddIOp::create(builder, loc, position, index(offset));
+  source->position[source->axis] = position;
+  source->activeColumns = active;
+  return *source;
+}
+
+/// Every second column of two vectors that lie side by side.
+Value TileEmitter::takeAlternate(Value first, Value second, int64_t offset) {
+  auto lanes = llvm::map_to_vector(llvm::seq<int64_t>(0, columns),
+                                   [&](int64_t i) { return offset + 2 * i; });
+  auto type = cast<VectorType>(first.getType());
+  if (type.getRank() == 1)
+    return vector::ShuffleOp::create(builder, loc, first, second, lanes);
+  Value result = first;
+  for (int64_t row = 0; row < type.getDimSize(0); ++row) {
+    Value alternate = vector::ShuffleOp::create(
+        builder, loc, vector::ExtractOp::create(builder, loc, first, row),
+        vector::ExtractOp::create(builder, loc, second, row), lanes);
+    result = vector::InsertOp::create(builder, loc, alternate, result, row);
+  }
+  return result;
+}
+
+/// A part of the columns of a computed tensor, at a step along the part: what
+/// it is a part of is computed at the columns that the part asks for.
+FailureOr<Vectorized> TileEmitter::readPart(const TilePart &part, Step &step) {
+  if (part.stride == 1)
+    return get(part.source,
+               sourceStep(step, 1, part.offset, step.activeColumns));
+  // C columns of the part lie among 2 C columns: the first C, then others.
+  Value first, second;
+  if (step.activeColumns) {
+    Value all =
+        arith::MulIOp::create(builder, loc, step.activeColumns, index(2));
+    first = arith::MinUIOp::create(builder, loc, all, index(columns));
+    second = arith::SubIOp::create(builder, loc, all, first);
+  }
+  FailureOr<Vectorized> low = get(part.source, sourceStep(step, 2, 0, first));
+  FailureOr<Vectorized> high =
+      get(part.source, sourceStep(step, 2, columns, second));
+  if (failed(low) || failed(high) || !low->hasColumns)
+    return low;
+  return Vectorized{takeAlternate(low->value, high->value, part.offset),
+                    low->hasRows, true};
+}
+
 FailureOr<Vectorized> TileEmitter::get(Value tensor, Step &step) {
   if (!isa<RankedTensorType>(tensor.getType()))
     return Vectorized{tensor};
@@ -219,6 +281,12 @@ FailureOr<Vectorized> TileEmitter::get(Value tensor, Step &step) {
   if (place != &step)
     builder.setInsertionPoint(place->anchor);
   linalg::GenericOp producer = program.getProducer(tensor);
+  if (std::optional<TilePart> part = program.getPart(tensor)) {
+    FailureOr<Vectorized> value = readPart(*part, *place);
+    if (succeeded(value))
+      place->cache[tensor] = *value;
+    return value;
+  }
   if (!producer)
     return place->cache[tensor] = read(tensor, *place);
   SmallVector<Vectorized> results;
