@@ -338,6 +338,10 @@ C9 = Rewrite(
      Example("the same without a gain", function(
          "  %z = arith.negf %x : tensor<4x24xf32>\n" + norm("rms_norm"), Y),
          passes=STRICT, gate="E"),
+     Example("rounded before it is widened", function(
+         f"  %z = arith.negf %x : {BF16}\n"
+         + norm("rms_norm", kind=BF16, result=X, clauses="affine_in result"), Y, f"%x: {BF16}"),
+         passes=STRICT, gate="E"),
      Example("group norm", function(
          splat("mulf", "-0.5", IMAGE)
          + norm("group_norm", axes="[1, 2, 3]", kind=IMAGE, groups="groups 2 channel_axis 1",

@@ -124,8 +124,9 @@ static void createGain(OpBuilder &builder, Location loc, NormContract &contract,
     bool isStatic = staticShape(contract, axes).has_value();
     contract.affineAxes =
         isStatic ? llvm::to_vector(axes) : SmallVector<int64_t>();
-    // Without a gain there was one rounding less.
-    contract.affineIn = AffineIn::Compute;
+    // A sign is applied to the rounded value without rounding again.
+    if (factor != -1.0)
+      contract.affineIn = AffineIn::Compute;
   }
   auto type = RankedTensorType::get(
       *staticShape(contract, *contract.affineAxes), contract.computeType);
