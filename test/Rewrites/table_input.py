@@ -381,7 +381,7 @@ C9 = Rewrite(
          + norm("batch_norm_training", axes="[0, 2, 3]", kind=IMAGE), IMAGE_Y, f"%x: {IMAGE}"),
              name="channels-share-epsilon"),
      Refusal("epsilon", function(
-         splat("mulf", "1.0e-34") + norm("l2_norm", epsilon="outside_sqrt 1.0e5"), Y)),
+         splat("mulf", "1.0e-34") + norm("rms_norm", epsilon="outside_sqrt 1.0e5"), Y)),
      Refusal("running", function(
          splat("mulf", "2.0", IMAGE)
          + norm(**TRAINING, operands=RUNNING, clauses="momentum 0.25", extra=", %nm, %nv",

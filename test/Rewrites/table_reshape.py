@@ -222,9 +222,6 @@ RESHAPE = Rewrite(
         (4, 144), (4, 6, 24), "[[0], [1, 2]]", "rms_norm", f"axes [2] {EPS}"), switch=False),
      Refusal("real", of_reshaped(
          (4, 6, 24), (4, 144), "[[0], [1, 2]]", "layer_norm", f"axes [1] {EPS}")),
-     Refusal("real", of_reshaped(
-         (4, 24), (4, 24, 1), "[[0], [1, 2]]", "layer_norm", f"axes [1, 2] {EPS}"),
-         name="innermost dimension of 1"),
      Refusal("affine-axes", of_reshaped(
          (24, 24), (4, 6, 24), "[[0, 1], [2]]", "rms_norm",
          f"scale(%g : {tensor(6, 24)}) axes [2] {EPS} affine_axes [1, 2]",

@@ -159,7 +159,7 @@ ROTATION = Rewrite(
      Example("a permutation", rotated(
          "axes [1] epsilon none", matrix=np.eye(8)[np.random.default_rng(1).permutation(8)]))],
     [Refusal("real", rotated(f"axes [1] {EPS}"), passes=("--norm-simplify=rotations=true",)),
-     Refusal("not-centred", rotated(f"axes [1] {EPS}", op="layer_norm")),
+     Refusal("not-centred", rotated(f"axes [1] {EPS} correction 1", op="layer_norm")),
      Refusal("single-use", rotated(f"axes [1] {EPS}", returned=("y", "t"))),
      Refusal("no-gain", rotated(f"scale(%g : {tensor(8)}) axes [1] {EPS}",
                                 arguments={"g": tensor(8)}), switch=False),
