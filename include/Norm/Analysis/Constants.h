@@ -41,8 +41,10 @@ private:
 };
 
 /// The elements of `value`: an `arith.constant` (dense or resource), or a
-/// `linalg.fill` or `tensor.splat` of a constant, behind any `tensor.cast`.
-/// nullopt for anything else, null, integers, a dynamic shape, or no elements.
+/// `linalg.fill` or `tensor.splat` of a constant, behind any op that only moves
+/// elements (`tensor.cast`, `expand_shape`, `collapse_shape`,
+/// `linalg.transpose`, `broadcast`, a `generic` that yields its input). nullopt
+/// for anything else, null, integers, a dynamic shape, or no elements.
 std::optional<ConstantTensor> matchConstant(Value value);
 
 /// The same for a scalar constant, or for a tensor whose elements are all the
