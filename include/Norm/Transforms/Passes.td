@@ -66,8 +66,10 @@ def TileNormPass : Pass<"norm-tile"> {
   let summary = "tile norms over their kept axes as their strategy says";
   let description = [{
     Wraps each norm op that carries `norm.strategy` in an `scf.forall` over
-    tiles of its kept axes, fuses elementwise linalg producers and consumers
-    into it, and moves the attribute to the loop. A reduced axis is never cut.
+    tiles of its kept axes, fuses its neighbours into it, and moves the attribute
+    to the loop. A reduced axis is never cut. Neighbours are elementwise linalg
+    producers and consumers, rows' maxima, minima and sums, the parts of a row
+    that a rotary embedding reads, and a norm that one other norm alone reads.
 
     ```mlir
     %y = scf.forall (%i) = (0) to (4096) step (4) shared_outs(%o = %init) -> (tensor<4096x768xf32>) {
@@ -120,18 +122,27 @@ def MapToRegistersPass : Pass<"norm-map-to-registers"> {
 def FuseResidualPass : Pass<"norm-fuse-residual"> {
   let summary = "make the addition that feeds a norm its residual operand";
   let description = [{
-    A norm of the sum of two tensors of one shape takes both as `x` and
-    `residual`; other users of the sum use the op's `sum` result, and the
-    addition is gone. What is normalized keeps its rounding: a sum that the IR
-    rounds to its type is a `stored` one (the default), a sum of narrow operands
-    that is formed and normalized in the compute type is
-    `sum_rounding compute`. A cast between addition and norm belongs to the sum.
+    A norm of the sum of two tensors takes both as `x` and `residual`; other
+    users of the sum use the op's `sum` result, and the addition is gone (F1).
+    What is normalized keeps its rounding: a sum that the IR rounds to its type
+    is a `stored` one (the default), a sum of narrow operands that is formed and
+    normalized in the compute type is `sum_rounding compute`. A cast between
+    addition and norm belongs to the sum.
 
     The later operand becomes `x`, the earlier one, the residual stream, the
-    residual. Remarks say why an addition stays outside, and name the placement
+    residual. One that is repeated along some axis is the residual, by a
+    `linalg.broadcast`; a bias that is added for the norm alone stays outside.
+
+    Where a gradient is added to the dx of a backward op it becomes its `dsum`,
+    if dx was not rounded in between (F11).
+
+    `missed` remarks say why an addition stays outside; others name the placement
     of each norm: none, pre, post, branch, sandwich or final.
   }];
-  let dependentDialects = ["::mlir::norm::NormDialect"];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::norm::NormDialect", "::mlir::tensor::TensorDialect"
+  ];
 }
 
 def SimplifyNormPass : Pass<"norm-simplify"> {
@@ -424,10 +435,15 @@ def ReportPass : Pass<"norm-report"> {
     elements per statistic, affine axes; epsilon and its place; compute type,
     element types and where values are rounded; residual and stored sum; the
     statistics asked for; the strategy; the number of parameters (elements of
-    scale and shift), with their range where they are constants. Then totals.
+    scale and shift), with their range where they are constants. Then kind, axes
+    and compute type of gradients and of the ops of the statistics algebra, and
+    totals.
 
     Warns of statistics over one element, and of an epsilon that is 0 or
-    subnormal in the compute type. The IR is not changed.
+    subnormal in the compute type. Lists what `norm-simplify`,
+    `norm-fold-batch-norm`, `norm-fold-affine`, `norm-fuse-residual` and
+    `norm-configure` refuse to do with each op, as their `missed` remarks say it:
+    each of them runs with its default options on a copy. The IR is not changed.
   }];
   let options = [
     Option<"format", "format", "::mlir::norm::ReportFormat",
@@ -438,6 +454,11 @@ def ReportPass : Pass<"norm-report"> {
                         "keys in a fixed order"))}]>,
     Option<"file", "file", "std::string", "",
            "where the report goes (default: standard output)">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::norm::NormDialect", "::mlir::tensor::TensorDialect"
   ];
 }
 
