@@ -7,9 +7,25 @@
 
 #include "Canonicalize.h"
 #include "Norm/Analysis/Constants.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::norm;
+
+bool norm::correctsMeanAgain(NormOpInterface op, NormContract contract) {
+  auto width = [](Type type) {
+    return getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+  };
+  unsigned work = contract.computeType.getWidth();
+  if (!op.isCentred() || op.hasGivenStatistics() || work < 32)
+    return false;
+  unsigned x = width(contract.x.getType());
+  if (!contract.residual)
+    return x >= work;
+  if (contract.sumRounding == SumRounding::Stored)
+    return (contract.sumType ? contract.sumType.getWidth() : x) >= work;
+  return std::max(x, width(contract.residual.getType())) >= work;
+}
 
 namespace {
 /// C3: a gain that is 1 everywhere multiplies by nothing.

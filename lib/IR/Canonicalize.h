@@ -29,6 +29,11 @@ LogicalResult replaceByContract(RewriterBase &rewriter,
                                 NormBackwardOpInterface op,
                                 BackwardContract contract);
 
+/// Whether code for a CPU corrects the mean once more: it does where what it
+/// reads has as many bits as the arithmetic. A rewrite that changes this changes
+/// how the mean rounds.
+bool correctsMeanAgain(NormOpInterface op, NormContract contract);
+
 /// Results without uses: C1, C32.
 void populateUnusedResultPatterns(RewritePatternSet &patterns,
                                   const RewritePolicy &policy);

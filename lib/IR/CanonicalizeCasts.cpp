@@ -108,7 +108,10 @@ struct AbsorbInputCast : RulePattern<NormOpInterface> {
       return failure();
     FloatType narrow = elementType(source),
               compute = op.getComputeTypeOrDefault();
-    if (movesMean(op, narrow) && failed(rule.requireReal(op)))
+    NormContract contract = NormContract::get(op), old = contract;
+    contract.x = source;
+    if (correctsMeanAgain(op, contract) != correctsMeanAgain(op, old) &&
+        failed(rule.requireReal(op)))
       return failure();
     bool isComputable =
         compute == narrow || compute.getWidth() != narrow.getWidth();
@@ -118,20 +121,8 @@ struct AbsorbInputCast : RulePattern<NormOpInterface> {
         failed(rule.require(op, "compute-type", isComputable,
                             "the compute type does not hold what was widened")))
       return failure();
-    NormContract contract = NormContract::get(op);
-    contract.x = source;
     rule.applied(op, "reads what was widened to x");
     return replaceByContract(rewriter, op, contract);
-  }
-
-private:
-  /// Code for a CPU corrects the mean once more where x has as many bits as
-  /// the arithmetic, and would not for the narrow x.
-  static bool movesMean(NormOpInterface op, FloatType narrow) {
-    unsigned work = op.getComputeTypeOrDefault().getWidth();
-    return op.isCentred() && !op.hasGivenStatistics() && work >= 32 &&
-           elementType(op.getInput()).getWidth() >= work &&
-           narrow.getWidth() < work;
   }
 };
 

@@ -84,10 +84,14 @@ private:
     if (contract.sumRounding == SumRounding::Stored &&
         contract.sumType != xType) {
       // Rounded to the compute type, which is what follows anyway.
-      bool isComputed = contract.sumType == contract.computeType;
+      NormContract unrounded = contract;
+      unrounded.sumRounding = SumRounding::Compute;
+      bool isComputed =
+          contract.sumType == contract.computeType &&
+          correctsMeanAgain(op, contract) == correctsMeanAgain(op, unrounded);
       if (failed(rule.require(op, "sum-type", isComputed,
-                              "the sum is rounded to the type of 'sum', which "
-                              "is neither x's nor the compute type")))
+                              "what is normalized is rounded to the type of "
+                              "'sum'")))
         return;
       if (isComputed)
         contract.sumRounding = SumRounding::Compute;

@@ -124,7 +124,9 @@ C20 = Rewrite(
 C30 = Rewrite(
     "C30", "A residual of 0 everywhere is dropped, and the sum is x.", "E / N", (SIMPLIFY,),
     {"nsz": "the residual is -0, or the sign of a zero does not matter (-0 + +0 is +0)",
-     "sum-type": "the stored sum is of a type that holds x's: x is not rounded"},
+     "sum-type": "the stored sum is of a type that holds x's: x is not rounded",
+     "real": "rounding may change where a mean is subtracted and the sum has more bits than x, "
+             "as many as the compute type: code for a CPU then corrects the mean once more"},
     [Example("-0", residual("-0.0"), gone=("residual",), gate="E",
              data={0: [[-0.0, 0.0, 1.0, -1.0] * 6] * 4}),
      Example("-0 with the sum", residual("-0.0", results=X), gone=("residual",), gate="E"),
@@ -140,7 +142,11 @@ C30 = Rewrite(
      Example("+0", residual("0.0"), gone=("residual",), gate="N",
              passes=("--norm-simplify=nsz",))],
     [Refusal("nsz", residual("0.0")),
-     Refusal("sum-type", residual("-0.0", results=NARROW))],
+     Refusal("sum-type", residual("-0.0", results=NARROW)),
+     Refusal("real", main({"x": NARROW}, {"y": NARROW}, f"""
+        %h = arith.constant dense<-0.0> : {X}
+        %y = norm.layer_norm %x residual(%h : {X}) {PLAIN} sum_rounding compute
+          : {NARROW} -> {NARROW}"""))],
     note="A residual that is a broadcast constant other than 0 stays a producer of x.")
 
 REWRITES = [C5, C20, C30]

@@ -36,8 +36,9 @@ BACKWARD = "axes [1] epsilon inside_sqrt 1.0e-5"
 
 C1 = Rewrite(
     "C1", "Statistics, sums and running values that nothing uses are dropped.", "E", CANONICALIZE,
-    {"sum-type": "dropping the sum moves no rounding: it is rounded to x's type or to the compute "
-                 "type, or not before it is normalized (sum_rounding compute)",
+    {"sum-type": "dropping the sum moves no rounding: it is of x's type, or rounded after it is "
+                 "normalized (sum_rounding compute), or of the compute type and no mean is "
+                 "subtracted (of whose rounding the type decides in code for a CPU)",
      "running-pair": "both running results are unused: an op has both or none"},
     [Example("mean and rstd", main({"x": X}, {"y": X, "v": ROWS}, f"""
         %y, %m, %v, %r = norm.layer_norm %x axes [1] epsilon outside_sqrt 1.0e-3 correction 1
@@ -75,6 +76,9 @@ C1 = Rewrite(
     [Refusal("sum-type", main({"x": X, "h": X}, {"y": X}, f"""
         %y, %s = norm.layer_norm %x residual(%h : {X}) axes [1] epsilon inside_sqrt 1.0e-6
           : {X} -> {X} sum({NARROW})""")),
+     Refusal("sum-type", main({"x": NARROW, "h": NARROW}, {"y": NARROW}, f"""
+        %y, %s = norm.layer_norm %x residual(%h : {NARROW}) axes [1] epsilon inside_sqrt 1.0e-6
+          : {NARROW} -> {NARROW} sum({X})"""), name="mean"),
      Refusal("running-pair", main({"x": IMAGE, "m": CHANNELS, "v": CHANNELS},
                                   {"y": IMAGE, "m1": CHANNELS}, f"""
         %y, %m1, %v1 = norm.batch_norm_training %x running(%m, %v : {CHANNELS}, {CHANNELS})

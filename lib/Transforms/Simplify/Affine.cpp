@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../IR/Canonicalize.h"
 #include "Norm/Analysis/Constants.h"
 #include "Norm/Analysis/ElementView.h"
 #include "Simplify.h"
@@ -204,9 +205,13 @@ struct DropZeroResidual : RulePattern<NormOpInterface> {
                             "normalized")))
       return failure();
     FloatType sumType = contract.sumType;
+    NormContract old = contract;
     contract.residual = nullptr;
     contract.sumType = nullptr;
     contract.sumRounding = SumRounding::Stored;
+    if (correctsMeanAgain(op, contract) != correctsMeanAgain(op, old) &&
+        failed(rule.requireReal(op)))
+      return failure();
     NormOpInterface rebuilt = rebuildNorm(rewriter, op, contract);
     if (!rebuilt)
       return rewriter.notifyMatchFailure(op, "the op cannot be rebuilt");
