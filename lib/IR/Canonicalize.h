@@ -30,8 +30,8 @@ LogicalResult replaceByContract(RewriterBase &rewriter,
                                 BackwardContract contract);
 
 /// Whether code for a CPU corrects the mean once more: it does where what it
-/// reads has as many bits as the arithmetic. A rewrite that changes this changes
-/// how the mean rounds.
+/// reads has as many bits as the arithmetic. A rewrite that changes this
+/// changes how the mean rounds.
 bool correctsMeanAgain(NormOpInterface op, NormContract contract);
 
 /// Results without uses: C1, C32.
