@@ -322,6 +322,9 @@ BROADCAST = Rewrite(
          (6, 8), (2, 6, 8), [0], "group_norm",
          f"scale(%g : {tensor(6)}) groups 3 channel_axis 1 axes [1, 2] {EPS}",
          {"g": tensor(6)}, kinds=(("mean", tensor(2, 3)),), returned=("y", "m"))),
+     Example("groups of all but the broadcast axis", of_broadcast(
+         (4, 6), (4, 3, 6), [1], "group_norm", f"groups 2 channel_axis 2 axes [2] {EPS}",
+         kinds=(("variance", tensor(4, 3, 2)),), returned=("y", "v"))),
      Example("an innermost kept axis", of_broadcast(
          (4, 24), (4, 24, 6), [2], "layer_norm", f"axes [1] {EPS}"),
          passes=(REAL,), gate="R"),

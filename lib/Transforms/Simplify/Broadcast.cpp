@@ -261,8 +261,12 @@ void MoveBroadcast::apply(NormOpInterface op, PatternRewriter &rewriter,
         });
     SmallVector<OpFoldResult> extents =
         llvm::map_to_vector(axes, [&](int64_t axis) -> OpFoldResult {
-          if (!isFull && axis == op.getGroupedAxis())
-            return rewriter.getIndexAttr(op.getNumGroups());
+          // Of channels or of groups of them: as the value has it.
+          if (axis == op.getGroupedAxis())
+            return tensor::getMixedSize(
+                rewriter, loc, value,
+                llvm::find(dims, llvm::find(axes, axis) - axes.begin()) -
+                    dims.begin());
           return tensor::getMixedSize(rewriter, loc, copy.init, axis);
         });
     return buildCopy(rewriter, loc, value, dims, extents);

@@ -61,6 +61,11 @@ static bool isWhole(tensor::ExtractSliceOp slice, int64_t dim) {
   return succeeded(isEqual) && *isEqual;
 }
 
+/// No slice of an empty tensor verifies: there is no offset inside of it.
+static bool isEmpty(NormOpInterface op) {
+  return llvm::is_contained(op.getInput().getType().getShape(), 0);
+}
+
 namespace {
 /// C24: slice(norm(x)) -> norm(slice(x)).
 struct MoveSlice : RulePattern<NormOpInterface> {
@@ -74,7 +79,7 @@ struct MoveSlice : RulePattern<NormOpInterface> {
       if ((slice = dyn_cast<tensor::ExtractSliceOp>(user)))
         break;
     // A slice of everything has moved already, or drops dimensions.
-    if (!slice ||
+    if (!slice || isEmpty(op) ||
         llvm::all_of(llvm::seq<int64_t>(0, op.getRank()),
                      [&](int64_t dim) { return isWhole(slice, dim); }))
       return failure();
@@ -170,7 +175,7 @@ struct MoveConcat : RulePattern<NormOpInterface> {
   LogicalResult matchAndRewrite(NormOpInterface op,
                                 PatternRewriter &rewriter) const override {
     auto concat = op.getInput().getDefiningOp<tensor::ConcatOp>();
-    if (!concat)
+    if (!concat || isEmpty(op))
       return failure();
     int64_t axis = concat.getDim();
     if (failed(rule.require(
