@@ -62,11 +62,12 @@ private:
   bool needsPair() {
     return op.getStatistic() == Statistic::Variance && contract.dscaleType &&
            forward.computeType.isF64() && !contract.mean &&
-           !contract.variance && !contract.rstd &&
            forward.affineIn == AffineIn::Compute;
   }
-  /// x-hat of `source`, by a forward norm; its factor becomes 1.
-  Value buildNormalized(Value source);
+  /// `source` centred by a forward norm, which keeps the pair, and the factor
+  /// that is left.
+  Value buildCentred(Value source);
+  Value buildRstd(Value source, Value m2, Value count);
   RankedTensorType typeAt(Value tensor, ArrayRef<int64_t> at, Type element);
 
   NormBackwardOpInterface op;
@@ -126,19 +127,38 @@ void Splitter::buildStatistics(Value source) {
     }
   }
   if (!contract.rstd)
-    contract.rstd =
-        RstdOp::create(rewriter, loc, typeAt(source, kept, forward.computeType),
-                       /*variance=*/Type(), m2, count, forward.epsilon, compute,
-                       count ? forward.correction : 0, forward.zeroPolicy)
-            .getRstd();
+    contract.rstd = buildRstd(source, m2, count);
 }
 
-Value Splitter::buildNormalized(Value source) {
+Value Splitter::buildRstd(Value source, Value m2, Value count) {
+  int64_t rank = cast<RankedTensorType>(source.getType()).getRank();
+  RankedTensorType type =
+      typeAt(source, complementAxes(axes, rank), forward.computeType);
+  return RstdOp::create(rewriter, loc, type, /*variance=*/Type(), m2, count,
+                        forward.epsilon, TypeAttr::get(forward.computeType),
+                        count ? forward.correction : 0, forward.zeroPolicy)
+      .getRstd();
+}
+
+Value Splitter::buildCentred(Value source) {
   NormContract norm;
   norm.x = source;
   norm.axes = axes;
-  norm.epsilon = forward.epsilon;
   norm.computeType = norm.resultType = forward.computeType;
+  if (contract.rstd || contract.variance) {
+    // (c - m) * r0 with a factor that is never 0 nor infinite; the one that is
+    // given, divided by it, is left.
+    norm.epsilon =
+        EpsilonAttr::get(op.getContext(), EpsilonPlacement::InsideSqrt, 1.0);
+    norm.wantsRstd = true;
+    auto centred = LayerNormOp::create(rewriter, loc, norm);
+    if (!contract.rstd)
+      contract.rstd = buildRstd(source, contract.variance, /*count=*/Value());
+    contract.rstd =
+        arith::DivFOp::create(rewriter, loc, contract.rstd, centred.getRstd());
+    return centred.getY();
+  }
+  norm.epsilon = forward.epsilon;
   norm.correction = forward.correction;
   norm.zeroPolicy = forward.zeroPolicy;
   int64_t rank = cast<RankedTensorType>(source.getType()).getRank();
@@ -171,7 +191,7 @@ void Splitter::run() {
   RowBuilder rows(op, rewriter);
   Value source = expanded(buildGradientSource(rows, forward));
   if (needsPair())
-    source = buildNormalized(source);
+    source = buildCentred(source);
   else
     buildStatistics(source);
   auto gradient = [&](FloatType element) {

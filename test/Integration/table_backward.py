@@ -119,6 +119,12 @@ TABLE = [
     *product("affine-in", op=["instance_norm_backward", "l2_norm_backward"], type=["bf16", "f16"],
              shape=(9, 4, 33), axes=(2,), results=("dx", "dscale"), operands="", paths=BOTH,
              options=[dict(affine_in="result", gradients="f32", affine_axes=(1,))]),
+    # The mean of f64 data is a pair, whichever statistics are saved beside it.
+    *product("far", op=["layer_norm_backward"], type="f64", mean=1e7, shape=(5, 33), axes=(1,),
+             results=ALL, paths=BOTH, operands=["g", "gi", "gv"]),
+    *product("far", op=["group_norm_backward"], type="f64", mean=1e7, shape=(3, 6, 9), axes=(1, 2),
+             results=ALL, paths=BOTH, operands=["gi", "gv"],
+             options=dict(groups=2, channel_axis=1)),
     # A narrow compute type is that of the saved statistics.
     *product("narrow", op=["layer_norm_backward", "batch_norm_training_backward"],
              type=["bf16", "f32"], shape=(9, 33), axes=(1,), results=ALL, operands="gmi",

@@ -15,7 +15,7 @@ from norm.data import MAKERS, RANDOM, draw, generator
 from norm.fuzz.program import call_of, case_of, constant_array
 from norm.program import RESULTS
 from norm.promise import Limits, explain, limits, ulps_for
-from norm.reference import BACKWARD, FORWARD
+from norm.reference import FORWARD
 from norm.types import F64, cast, float_type, widen
 
 # name -> what is drawn for the norm's own data, its mean and deviation.
@@ -155,8 +155,6 @@ class Evaluation:
         found = limits(reference, widen_by * ulps_for(reference, rows, path))
         case = node.attributes["case"]
         names = [n for n in RESULTS[case["op"]] if n in case["results"]]
-        if loses_mean(node, reference):
-            found["dscale"] = Opaque()
         return [found[name] for name in names]
 
     # ---- exact ops ----------------------------------------------------------
@@ -240,15 +238,6 @@ def in_range(node, inputs):
         most = most**6
     largest = [np.abs(f[np.isfinite(f)]).max(initial=0) for f in floats]
     return max(largest, default=0) <= most
-
-
-def loses_mean(node, reference):
-    """Gradients of f64 data about a mean that is computed beside a factor that is given:
-    dscale is known to see the mean rounded to f64."""
-    names = node.attributes["names"]
-    op = node.attributes["case"]["op"]
-    return op in BACKWARD and reference.compute == F64 and "mean" not in names and \
-        ("rstd" in names or "variance" in names)
 
 
 class Loose(Limits):
