@@ -123,16 +123,21 @@ static FailureOr<ResidualForm> residualForm(NormOpInterface op,
       found.residualDims = addend->dims;
     return found;
   };
+  // f16 is no compute type of bf16 data, nor the other way round (V3).
+  FloatType compute = op.getComputeTypeOrDefault();
+  auto canCompute = [&](FloatType type) {
+    return type == compute || type.getWidth() != compute.getWidth();
+  };
   // Rounding to the sum's type is what x's own type asks for, if one of the
   // operands has it.
   for (auto [branch, stream] : orders)
-    if (elementType(branch->narrow) == sumType &&
+    if (elementType(branch->narrow) == sumType && canCompute(sumType) &&
         (!keepsXType || sumType == xType))
       return form(branch->narrow, narrowest(*stream), stream);
   // Narrow operands, summed and normalized in the compute type.
   auto [branch, stream] = orders.front();
-  if (!keepsXType && sumType == op.getComputeTypeOrDefault() &&
-      !addition.roundedTo) {
+  if (!keepsXType && sumType == compute && !addition.roundedTo &&
+      canCompute(elementType(branch->narrow))) {
     ResidualForm found = form(branch->narrow, narrowest(*stream), stream);
     found.rounding = SumRounding::Compute;
     return found;

@@ -223,6 +223,19 @@ static bool joinsAnotherNorm(RowOpInterface op) {
 }
 
 namespace {
+/// Ops that are gone: tiling one norm erases what becomes dead, and that may be
+/// another.
+class ErasedOps : public RewriterBase::Listener {
+public:
+  bool contains(Operation *op) const { return ops.contains(op); }
+  void notifyOperationErased(Operation *op) override { ops.insert(op); }
+  /// Ops that are made from now on may lie where those were.
+  void forget() { ops.clear(); }
+
+private:
+  DenseSet<Operation *> ops;
+};
+
 struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
   void runOnOperation() override {
     SmallVector<RowOpInterface> roots;
@@ -232,20 +245,23 @@ struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
     });
     if (roots.empty())
       return;
-    IRRewriter rewriter(&getContext());
+    ErasedOps erased;
+    IRRewriter rewriter(&getContext(), &erased);
     prepareElementwise(rewriter, getOperation());
     prepareParts(rewriter, roots);
     for (RowOpInterface op : roots)
-      if (!joinsAnotherNorm(op) && failed(tile(rewriter, op)))
+      if (!erased.contains(op) && !joinsAnotherNorm(op) &&
+          failed(tile(rewriter, op)))
         return signalPassFailure();
     // Those that the other norm's loop did not take in after all.
+    erased.forget();
     SmallVector<RowOpInterface> left;
     getOperation()->walk([&](RowOpInterface op) {
       if (op->hasAttr(kStrategyAttrName))
         left.push_back(op);
     });
     for (RowOpInterface op : left)
-      if (failed(tile(rewriter, op)))
+      if (!erased.contains(op) && failed(tile(rewriter, op)))
         return signalPassFailure();
   }
 

@@ -96,7 +96,11 @@ REWRITES = [
          Refusal("cast", norm([*WIDE, NARROWED, rms("%t", kind=BF)], "%y, %s", OF_BF16,
                               f"{BF}, {TYPE}")),
          Refusal("rounding", norm([add(), NARROWED, rms("%t", kind=BF)], types=BF), switch=False),
-         Refusal("type", norm([f"%s = arith.addf %x, %r : {BF}", f"%w = arith.extf %s : {BF} to "
+         Refusal("rounding", norm([f"%s = arith.addf %x, %r : {BF}",
+                                  f"%w = arith.extf %s : {BF} to {TYPE}",
+                                  rms("%w", f"{RMS} compute f16")], "%y", OF_BF16, TYPE),
+                switch=False, name="another 16-bit compute type"),
+        Refusal("type", norm([f"%s = arith.addf %x, %r : {BF}", f"%w = arith.extf %s : {BF} to "
                                f"{TYPE}", rms("%w")], "%y, %w", OF_BF16, f"{TYPE}, {TYPE}"),
                  switch=False),
          Refusal("dominance",

@@ -107,3 +107,15 @@ func.func @bits(%x: tensor<4x40xf32>) -> tensor<4x40xi1> {
   } -> tensor<4x40xi1>
   return %z : tensor<4x40xi1>
 }
+
+// -----
+
+// A norm whose result nothing uses is dead once its operand is tiled.
+// CHECK-LABEL: func @dead
+// CHECK: scf.forall (
+// CHECK-NOT: scf.forall (
+func.func @dead(%x: tensor<4x8xf32>, %old: tensor<4xf32>) -> tensor<4xf32> {
+  %count, %mean, %m2 = norm.moments %x axes [1] about mean {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = false>} : tensor<4x8xf32> -> count(tensor<4xi64>) mean(tensor<4xf32>) m2(tensor<4xf32>)
+  %new = norm.update_running %old, %mean count(%count : tensor<4xi64>) statistic mean momentum 1.0e-1 {norm.strategy = #norm.cpu<rows = 1, columns = 1, parallel = false>} : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+  return %m2 : tensor<4xf32>
+}
