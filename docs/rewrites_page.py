@@ -1,6 +1,6 @@
 """Writes docs/Rewrites.md from the table of test/Rewrites, or checks it.
 
-usage: rewrites.py [--check]
+usage: rewrites_page.py [--check]
 
 Examples are run through the norm-opt of $NORM_BUILD_DIR: what the page shows is what
 it prints.
