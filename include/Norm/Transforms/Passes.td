@@ -417,11 +417,16 @@ def OutlineParallelBodyPass
 }
 
 def ExpandNarrowingPass : Pass<"norm-expand-narrowing"> {
-  let summary = "round f64 to f16 and bf16 without a run-time function";
+  let summary = "round to narrow floats without a run-time function";
   let description = [{
     Rewrites `arith.truncf` from f64 to a 16-bit type as f64 to f32 rounded to
     odd, then f32 to the type. The result is the one correctly rounded value;
     the target needs no `__truncdfbf2`, which not every C library has.
+
+    Rewrites `arith.truncf` to and `arith.extf` from f8E4M3FN and f8E5M2, which
+    LLVM does not know, as integer arithmetic on their bits: to nearest, ties to
+    even, with subnormals; NaN stays NaN, and what overflows f8E4M3FN becomes NaN
+    (clamp before).
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"
