@@ -205,7 +205,9 @@ def found_text(kind, program, plan, failure):
     """A failure as the text of a test. `ir` is for readers."""
     return json.dumps({
         "kind": kind, "what": failure.signature(), "where": failure.where,
-        "text": failure.text.splitlines()[:8], "ir": program.text().splitlines(),
+        # No frames of a stack: their addresses and paths say nothing elsewhere.
+        "text": [line for line in failure.text.splitlines()[:8] if " 0x" not in line],
+        "ir": program.text().splitlines(),
         "plan": asdict(plan), "program": json.loads(program.to_json())}, indent=1)
 
 
