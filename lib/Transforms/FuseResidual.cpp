@@ -112,8 +112,10 @@ static FailureOr<ResidualForm> residualForm(NormOpInterface op,
       std::swap(lhs, rhs);
     orders = {{lhs, rhs}, {rhs, lhs}};
   } else {
-    if (lhs->isRepeated() || !lhs->isFull())
+    if (!lhs->isFull() || (lhs->isRepeated() && rhs->isFull()))
       std::swap(lhs, rhs);
+    if (!lhs->isFull())
+      return failure();
     orders = {{lhs, rhs}};
   }
 
