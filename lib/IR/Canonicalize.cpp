@@ -38,7 +38,11 @@ struct DropUnitScale : RulePattern<NormOpInterface> {
     std::optional<ConstantTensor> scale = matchConstant(op.getScaleOrNull());
     if (!scale || !scale->isSplat())
       return failure();
-    double gain = scale->getSplat() + op.getScaleOffsetValue();
+    // As the op forms it: in the compute type.
+    FloatType type = op.getComputeTypeOrDefault();
+    double gain = roundedTo(roundedTo(scale->getSplat(), type) +
+                                roundedTo(op.getScaleOffsetValue(), type),
+                            type);
     if (failed(rule.require(op, "one", gain == 1.0,
                             "expected scale + offset of 1, got " +
                                 Twine(std::to_string(gain)))))

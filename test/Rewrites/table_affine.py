@@ -71,11 +71,21 @@ C5 = Rewrite(
      for missing, others in (("nnan", "ninf nsz"), ("ninf", "nnan nsz"), ("nsz", "nnan ninf"))],
     note="Other results that are used (statistics, the sum, running values) keep the op.")
 
+WIDER_ADDITION = f"""func.func @main(%x: {X}) -> {X.replace("f32", "f64")} {{
+  %y = norm.layer_norm %x {PLAIN} : {X} -> {X}
+  %w = arith.extf %y : {X} to {X.replace("f32", "f64")}
+  %b = arith.constant dense<1.0e200> : {X.replace("f32", "f64")}
+  %z = arith.addf %w, %b : {X.replace("f32", "f64")}
+  return %z : {X.replace("f32", "f64")}
+}}
+"""
+
 C20 = Rewrite(
     "C20", "A bias that is added to a norm's result becomes a part of its shift.", "R", (REAL,),
     {"real": "rounding may change: the sum is formed before it meets the normalized value",
      "single-use": "the sum is the only use of the result",
      "affine-in-compute": "scale and shift are applied in the compute type",
+     "compute-type": "the bias is added in no wider type than the compute type",
      "affine-axes": "the bias varies along axes only that the shift indexes"},
     [Example("bias beside a gain", biased(
         layer(f"scale(%g : {GAINS}) {PLAIN}"), ADD_ROW, arguments={"g": GAINS, "b": GAINS}),
@@ -105,6 +115,14 @@ C20 = Rewrite(
          f"epsilon inside_sqrt 1.0e-5 : {IMAGE} -> {IMAGE}",
          ("b", "tensor<7x1x8xf32>"), "(d0, d1, d2, d3) -> (d3, 0, d1)", x=IMAGE,
          arguments={"g": "tensor<8x5x7xf32>", "b": "tensor<7x1x8xf32>"}), new=("shift",)),
+     Example("a narrow shift and a bias beyond its range", biased(
+         layer(f"shift(%s : tensor<24xf16>) {PLAIN}"), ("b", "f32"), "(d0, d1) -> ()",
+         arguments={"s": "tensor<24xf16>"}, constants="%b = arith.constant 1.0e5 : f32"),
+             new=("shift",)),
+     Example("a constant shift of few bits", biased(
+         layer(f"shift(%s : tensor<24xbf16>) {PLAIN}"), ("b", "f32"), "(d0, d1) -> ()",
+         constants="%s = arith.constant dense<1.0> : tensor<24xbf16>\n"
+                   "  %b = arith.constant 1.1e-3 : f32"), new=("shift",)),
      Example("16-bit data", biased(
          layer(f"scale(%g : {GAINS}) {PLAIN}", NARROW), ("b", "tensor<24xbf16>"), x=NARROW,
          arguments={"g": GAINS, "b": "tensor<24xbf16>"}), new=("shift",), tolerance=2)],
@@ -114,6 +132,7 @@ C20 = Rewrite(
      Refusal("affine-in-compute", biased(
          layer(f"scale(%g : {GAINS}) {PLAIN} affine_in result"), ADD_ROW,
          arguments={"g": GAINS, "b": GAINS})),
+     Refusal("compute-type", WIDER_ADDITION),
      Refusal("affine-axes", biased(
          layer(f"scale(%g : {GAINS}) {PLAIN}"), ("b", ROWS), "(d0, d1) -> (d0)",
          arguments={"g": GAINS, "b": ROWS}), switch=False)],

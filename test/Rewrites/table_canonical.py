@@ -313,6 +313,8 @@ REWRITES = [
                  layer_norm(GAIN + " scale_offset 1.0", splat("g", "0.0")), gone=("scale",))],
         [Refusal("one", layer_norm(GAIN, splat("g", "1.00000012"))),
          Refusal("one", layer_norm(GAIN + " scale_offset 1.0", splat("g", "1.0")),
-                 name="offset")]),
+                 name="offset"),
+         Refusal("one", layer_norm(GAIN + " scale_offset 1.300000011920929", splat("g", "-0.3")),
+                 name="1 in f64 but not in f32")]),
     C4, C6, C26, C29, C32,
 ]

@@ -135,6 +135,24 @@ ROUNDED_BEFORE = function(
 HALF = ROUNDED_BEFORE.replace(" affine_in result", "")
 OFFSET = given().replace("epsilon inside_sqrt 1.0e-5", "epsilon max_outside 0.5 scale_offset 1.0")
 
+F64_MEAN = f"""{MAIN}(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {{
+  %m = arith.constant dense<[10000000.25, 9999999.75, 1.0]> : tensor<3xf64>
+  %v = arith.constant dense<[1.0, 4.0, 1.0e14]> : tensor<3xf32>
+  %y = norm.batch_norm_inference %x mean(%m : tensor<3xf64>) variance(%v : tensor<3xf32>)
+    axes [0] epsilon none : tensor<4x3xf32> -> tensor<4x3xf32>
+  return %y : tensor<4x3xf32>
+}}
+"""
+
+MIXED_16 = f"""{MAIN}(%x: tensor<4x3xf32>) -> tensor<4x3xf16> {{
+  %m = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %v = arith.constant dense<[1.0, 0.0, 3.0]> : tensor<3xf32>
+  %y = norm.batch_norm_inference %x mean(%m : tensor<3xf32>) variance(%v : tensor<3xf32>)
+    axes [0] epsilon max_inside 0.5 compute bf16 : tensor<4x3xf32> -> tensor<4x3xf16>
+  return %y : tensor<4x3xf16>
+}}
+"""
+
 C16 = Rewrite(
     "C16", "A batch norm whose statistics are constant is x·a + b; where a mean is far from 0 "
     "in units of its standard deviation, (x − mean)·a + b, which does not cancel.",
@@ -147,6 +165,9 @@ C16 = Rewrite(
      "finite": "a and b are finite in the compute type"},
     [Example("x·a + b", given(), new=("arith.mulf", "arith.addf"), gone=("norm.", "arith.subf")),
      Example("a mean far away", given(m=FAR_MEAN), new=("arith.subf",), gone=("norm.",)),
+     Example("a mean of more bits", F64_MEAN, new=("arith.subf",), gone=("norm.",),
+             data={0: 1e7 + np.arange(12, dtype=np.float32).reshape(4, 3)}),
+     Example("16-bit types of both kinds", MIXED_16, gone=("norm.",), tolerance=16),
      Example("offset, epsilon outside the root", OFFSET, gone=("norm.",)),
      Example("f32 arithmetic on bf16", HALF, new=("arith.extf", "arith.truncf"),
              gone=("norm.",))],
@@ -476,6 +497,8 @@ C18 = Rewrite(
      "affine-axes": "scale and shift vary along the axes of the statistics (batch norm)",
      "affine-in": "nothing is rounded before scale and shift",
      "types": "the result has x's type (batch norm)",
+     "near": "no mean is further from 0 than 64 deviations: x·a would cancel against it (batch "
+             "norm)",
      "float-weights": "no weights are integers",
      "consumers": "convolutions and matmuls are all that reads the result, through reshapes, "
                   "transposes and padding: all are rewritten or none",
@@ -514,6 +537,7 @@ C18 = Rewrite(
          "inside_sqrt 1.0e-5", "inside_sqrt 1.0e-5 affine_axes [2]").replace(
          "  %y =", constant("g2", (5,), 3) + "  %y ="), switch=False),
      Refusal("affine-in", BF16_READ),
+     Refusal("near", BN_POINTWISE.replace("dense<[1.0, -2.0]>", "dense<[1.0, -33.0]>")),
      Refusal("types", read_by(WIDE_CONV, {"c": OUT}, result="tensor<1x3x5x5xf64>").replace(
          "-> (tensor<1x4x3x3xf32>)", "-> (tensor<1x4x3x3xf64>)").replace(
          "return %c : tensor<1x4x3x3xf32>", "return %c : tensor<1x4x3x3xf64>").replace(

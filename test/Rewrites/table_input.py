@@ -122,6 +122,7 @@ C7 = Rewrite(
      "type": "the norm can read the type of the smaller input: the compute type holds it, and "
              "neither `affine_in result` nor a residual needs x's",
      "running": "where running statistics are read, the batch is known to have elements",
+     "running-type": "and the running mean has as many bits as it is computed in",
      "count": "where the mean is read, the rows are known to have elements"},
     [Example("a number", function(SHIFTED + norm(), Y), gone=("addf",)),
      *placements("a number subtracted",
@@ -203,6 +204,12 @@ C7 = Rewrite(
          SHIFTED + norm(operands=f"residual(%q : {X})", extra=", %s", after=f"sum({X})"),
          {"%y": X, "%s": X}, f"%x: {X}, %q: {X}")),
      Refusal("type", add_in_bf16("affine_in result")),
+     Refusal("running-type", function(
+         splat("addf", "2.5", IMAGE)
+         + norm(**TRAINING, operands=RUNNING.replace("f32", "f16"), clauses="momentum 0.25",
+                extra=", %nm, %nv", after=RUNNING_RESULTS.replace("f32", "f16")),
+         {"%y": IMAGE, "%nm": "tensor<6xf16>", "%nv": "tensor<6xf16>"},
+         f"%x: {IMAGE}, %rm: tensor<6xf16>, %rv: tensor<6xf16>")),
      Refusal("running", function(
          "  %k = arith.constant 2.5 : f32\n  %i = arith.constant 0 : index\n"
          "  %n = tensor.dim %x, %i : tensor<?x6xf32>\n"

@@ -54,6 +54,15 @@ def moments_op(names, results, clauses=""):
             f"-> {listed}")
 
 
+F64_NORMS = f"""func.func @main(%x: tensor<6x24xf64>, %g: tensor<24xf64>)
+    -> (tensor<6x24xf64>, tensor<6x24xf64>) {{
+  %y = norm.layer_norm %x scale(%g : tensor<24xf64>) axes [1] {EPS}
+    : tensor<6x24xf64> -> tensor<6x24xf64>
+  %z = norm.layer_norm %x axes [1] {EPS} : tensor<6x24xf64> -> tensor<6x24xf64>
+  return %y, %z : tensor<6x24xf64>, tensor<6x24xf64>
+}}
+"""
+
 SHARE = Rewrite(
     "C27", """Norms of one tensor share its statistics. In the statistics algebra ops that compute
     the same become one with all results; named norms are written in the algebra for it.""",
@@ -62,6 +71,7 @@ SHARE = Rewrite(
      compute type; scale, shift and result type are their own""",
      "real": """fp-policy=real for named norms: in the algebra the factor is rounded to the compute
      type before it is applied, which the reference does not do""",
+     "mean-pair": "no mean is subtracted from f64 data: it would lose the half of its pair",
      "no-residual": "the named norms are of x alone",
      "no-groups": "their channels are not split into groups",
      "no-running": "none updates running statistics: batch norms in training are never merged"},
@@ -97,6 +107,7 @@ SHARE = Rewrite(
          f"groups 3 channel_axis 1 axes [1] {EPS}",
          f"{G} groups 3 channel_axis 1 axes [1] {EPS}", op="group_norm"), passes=(REAL,),
          switch=False),
+     Refusal("mean-pair", F64_NORMS, passes=(REAL,)),
      Refusal("no-running", two_norms(
          ("batch_norm_training", f"axes [0] {EPS}"),
          ("batch_norm_training",

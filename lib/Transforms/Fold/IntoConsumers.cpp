@@ -295,6 +295,10 @@ LogicalResult fold::foldGivenNormIntoConsumers(RewriterBase &rewriter,
   if (op.getNormalized().getType() != op.getInput().getType())
     return rule.refuse(op, "types",
                        "the result has another type than the value");
+  if (failed(rule.require(op, "near", !norm->isFar(),
+                          "a mean is further from 0 than 64 deviations: x * a "
+                          "would cancel against it")))
+    return failure();
   Affine affine{norm->axes, norm->factor, norm->shift};
   for (auto [shift, factor, mean] :
        llvm::zip_equal(affine.shift, norm->factor, norm->mean))

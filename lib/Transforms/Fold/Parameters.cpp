@@ -93,6 +93,14 @@ static double factorOf(NormOpInterface op, double variance) {
   return 1.0 / denominator;
 }
 
+bool fold::GivenNorm::isFar() const {
+  constexpr double kMaxDistance = 64.0;
+  for (auto [mean, rstd] : llvm::zip_equal(mean, rstd))
+    if (std::isfinite(rstd) && std::fabs(mean) * rstd > kMaxDistance)
+      return true;
+  return false;
+}
+
 FailureOr<GivenNorm> fold::matchGivenNorm(const Rule &rule,
                                           NormOpInterface op) {
   if (!op.hasGivenStatistics() || !op.getGivenMeanOrNull())

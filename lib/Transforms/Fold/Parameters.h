@@ -44,6 +44,10 @@ struct GivenNorm {
   SmallVector<double> mean, factor, shift;
   /// 1 / sqrt(variance + epsilon), without the scale.
   SmallVector<double> rstd;
+
+  /// Whether some mean is further from 0 than 64 standard deviations: there
+  /// x * a + b loses more than six bits to cancellation.
+  bool isFar() const;
 };
 
 /// The numbers of a norm with given statistics. Refuses, as conditions of

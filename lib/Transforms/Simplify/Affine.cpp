@@ -236,6 +236,8 @@ struct BiasAddition {
   Value tensor;
   SmallVector<int64_t> axes;
   double number = 0.0;
+  /// The type of the addition.
+  FloatType type;
 
   /// b where it is constant.
   std::optional<ConstantTensor> constant() const {
@@ -277,6 +279,7 @@ std::optional<BiasAddition> BiasAddition::match(Value y, Operation *user) {
     return std::nullopt;
   BiasAddition found;
   found.op = user;
+  found.type = cast<FloatType>(sum.type);
   if (auto number = views.expand(rhs).floatConstant()) {
     bool losesInfo = false;
     number->convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
@@ -303,6 +306,13 @@ std::optional<BiasAddition> BiasAddition::match(Value y, Operation *user) {
   return found;
 }
 
+/// The narrowest type that has all numbers of both.
+static FloatType commonType(FloatType a, FloatType b) {
+  if (a.getWidth() == b.getWidth() && a != b)
+    return Float32Type::get(a.getContext());
+  return a.getWidth() < b.getWidth() ? b : a;
+}
+
 namespace {
 /// C20: what is added to a norm's result is a part of its shift.
 struct FoldBias : RulePattern<NormOpInterface> {
@@ -323,7 +333,11 @@ struct FoldBias : RulePattern<NormOpInterface> {
                             "the sum is not the only use of the result")) ||
         failed(rule.require(op, "affine-in-compute",
                             op.getAffineIn() == AffineIn::Compute,
-                            "scale and shift round in the result's type")))
+                            "scale and shift round in the result's type")) ||
+        failed(rule.require(op, "compute-type",
+                            holdsAll(op.getComputeTypeOrDefault(), bias->type),
+                            "the bias is added in a wider type than the "
+                            "compute type")))
       return failure();
     NormContract contract = NormContract::get(op);
     contract.affineAxes = affineAxes(op, *bias);
@@ -372,9 +386,11 @@ private:
                      const BiasAddition &bias, ArrayRef<int64_t> axes) {
     Location loc = op->getLoc();
     Value shift = op.getShiftOrNull();
-    FloatType type = elementType(shift ? shift : bias.op->getResult(0));
-    if (bias.tensor && (!shift || holdsAll(elementType(bias.tensor), type)))
-      type = elementType(bias.tensor);
+    // No type is too narrow for either addend, or for their sum.
+    FloatType type = commonType(op.getComputeTypeOrDefault(), bias.type);
+    for (Value addend : {shift, bias.tensor})
+      if (addend)
+        type = commonType(type, elementType(addend));
 
     RankedTensorType xType = op.getInput().getType();
     SmallVector<int64_t> shape;

@@ -16,6 +16,7 @@
 #include "Simplify.h"
 
 #include "Norm/Analysis/Constants.h"
+#include "Norm/IR/NormOps.h"
 #include "Norm/Analysis/Rotary.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -318,8 +319,8 @@ LogicalResult MergeGains::mergeGains(Side query, Side key, double factor,
       (key.norm.getScaleOrNull() && !ofKey) || ShapedType::isDynamic(extent))
     return rule.refuse(op, "constant-gains",
                        "expected constant gains along a static axis");
-  FloatType type = ofKey ? cast<FloatType>(ofKey->getType().getElementType())
-                         : op.getComputeTypeOrDefault();
+  FloatType type =
+      widestElementType(op.getComputeTypeOrDefault(), {op.getScaleOrNull()});
   auto at = [](NormOpInterface norm, const std::optional<ConstantTensor> &scale,
                int64_t i) {
     return scale ? (*scale)[i] + norm.getScaleOffsetValue() : 1.0;
@@ -345,14 +346,12 @@ void MergeGains::apply(NormOpInterface query, Side key, ArrayRef<double> gain,
   (void)replaceByContract(rewriter, query, plain);
 
   NormContract merged = NormContract::get(key.norm);
-  auto old =
-      merged.scale
-          ? cast<RankedTensorType>(merged.scale.getType()).getElementType()
-          : Type(merged.computeType);
+  // A gain of fewer bits than the arithmetic would be rounded once more.
+  FloatType type = widestElementType(merged.computeType, {merged.scale});
   rewriter.setInsertionPoint(key.norm);
   merged.scale = createConstant(
       rewriter, key.norm.getLoc(),
-      RankedTensorType::get({static_cast<int64_t>(gain.size())}, old), gain);
+      RankedTensorType::get({static_cast<int64_t>(gain.size())}, type), gain);
   merged.scaleOffset = 0.0;
   merged.affineAxes = SmallVector<int64_t>{key.axis};
   (void)replaceByContract(rewriter, key.norm, merged);

@@ -179,7 +179,9 @@ LogicalResult MoveBroadcast::scaleGain(NormOpInterface op,
   SmallVector<double> values;
   RankedTensorType type;
   if (scale) {
-    type = scale->getType();
+    // Fewer bits than the arithmetic has would round it once more.
+    type = scale->getType().clone(
+        widestElementType(contract.computeType, {contract.scale}));
     int64_t count = scale->isSplat() ? 1 : type.getNumElements();
     for (int64_t i = 0; i < count; ++i)
       values.push_back(((*scale)[i] + contract.scaleOffset) * by);
@@ -205,9 +207,9 @@ LogicalResult MoveBroadcast::replaceByShift(NormOpInterface op,
                        "subtracted");
   if (failed(rule.requireNoNaN(op)) || failed(rule.requireNoInf(op)) ||
       failed(rule.requireNoSignedZero(op)) ||
-      failed(rule.require(op, "epsilon", op.getEpsilon().getDouble() > 0.0,
+      failed(rule.require(op, "epsilon", isFactorOfZeroFinite(op),
                           "the factor of a constant row is infinite: expected "
-                          "epsilon > 0")) ||
+                          "epsilon > 0 in the compute type")) ||
       failed(rule.require(op, "correction", op.getCorrection() == 0,
                           "a row may have one element: expected correction "
                           "0")))

@@ -18,8 +18,7 @@ using namespace mlir::norm;
 /// Largest x that is evaluated.
 static constexpr int64_t kMaxElements = 4096;
 
-/// Whether the factor of a statistic of 0 is finite in the compute type.
-static bool isFactorOfZeroFinite(NormOpInterface op) {
+bool norm::isFactorOfZeroFinite(NormOpInterface op) {
   if (op.getZeroPolicy() == ZeroPolicy::Zero)
     return true;
   FloatType compute = op.getComputeTypeOrDefault();

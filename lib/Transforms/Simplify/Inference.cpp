@@ -16,20 +16,6 @@
 using namespace mlir;
 using namespace mlir::norm;
 
-/// Above this |mean| / standard deviation, x * a + b loses more than six bits
-/// to cancellation, and the mean is subtracted first.
-static constexpr double kMaxDistance = 64.0;
-
-static Value castTo(OpBuilder &builder, Location loc, Value value,
-                    FloatType type) {
-  unsigned width = cast<FloatType>(value.getType()).getWidth();
-  if (value.getType() == type)
-    return value;
-  if (width < type.getWidth())
-    return arith::ExtFOp::create(builder, loc, type, value);
-  return arith::TruncFOp::create(builder, loc, type, value);
-}
-
 /// x * factor + bias, or (x - mean) * factor + bias where `mean` is there.
 static Value buildAffine(RewriterBase &rewriter, NormOpInterface op,
                          ArrayRef<SmallVector<double>> constants) {
@@ -50,7 +36,7 @@ static Value buildAffine(RewriterBase &rewriter, NormOpInterface op,
   return fold::buildElementwise(
       rewriter, loc, inputs, maps, op.getInput(), resultType,
       [&](OpBuilder &nested, Location loc, ValueRange args) {
-        Value x = castTo(nested, loc, args[0], computeType);
+        Value x = castFloat(nested, loc, args[0], computeType);
         args = args.drop_front();
         if (constants.size() == 3) {
           x = arith::SubFOp::create(nested, loc, x, args[0]);
@@ -58,8 +44,19 @@ static Value buildAffine(RewriterBase &rewriter, NormOpInterface op,
         }
         Value scaled = arith::MulFOp::create(nested, loc, x, args[0]);
         Value sum = arith::AddFOp::create(nested, loc, scaled, args[1]);
-        return castTo(nested, loc, sum, resultType);
+        return castFloat(nested, loc, sum, resultType);
       });
+}
+
+/// The shift when a mean is subtracted that is rounded to `type`: what rounding
+/// takes off the mean is multiplied here.
+static SmallVector<double> shiftOfRest(const fold::GivenNorm &norm,
+                                       FloatType type) {
+  SmallVector<double> shifts;
+  for (auto [mean, factor, shift] :
+       llvm::zip_equal(norm.mean, norm.factor, norm.shift))
+    shifts.push_back(shift - (mean - roundedTo(mean, type)) * factor);
+  return shifts;
 }
 
 namespace {
@@ -78,16 +75,15 @@ struct EvaluateGivenStatistics : RulePattern<NormOpInterface> {
     if (failed(norm))
       return failure();
 
-    bool isFar = false;
+    bool isFar = norm->isFar();
     SmallVector<double> bias;
-    for (auto [mean, rstd, factor, shift] :
-         llvm::zip_equal(norm->mean, norm->rstd, norm->factor, norm->shift)) {
-      isFar |= std::fabs(mean) * rstd > kMaxDistance;
+    for (auto [mean, factor, shift] :
+         llvm::zip_equal(norm->mean, norm->factor, norm->shift))
       bias.push_back(shift - mean * factor);
-    }
     SmallVector<SmallVector<double>> constants;
     if (isFar)
-      constants = {norm->mean, norm->factor, norm->shift};
+      constants = {norm->mean, norm->factor,
+                   shiftOfRest(*norm, op.getComputeTypeOrDefault())};
     else
       constants = {norm->factor, bias};
     bool isFinite = llvm::all_of(constants, [&](ArrayRef<double> values) {

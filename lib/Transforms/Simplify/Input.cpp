@@ -565,6 +565,16 @@ LogicalResult RemoveLinearStep::checkResults(const Rule &rule,
                          : "the batch may be empty, which leaves the "
                            "running mean as it is")))
     return failure();
+  // The mean of larger numbers is rounded before the constant comes off again.
+  bool isNarrow =
+      readsRunning &&
+      cast<FloatType>(getElementTypeOrSelf(results.runningMean.getType()))
+              .getWidth() < op.getComputeTypeOrDefault().getWidth();
+  if (input.shifts() &&
+      failed(rule.require(op, "running-type", !isNarrow,
+                          "the running mean is stored in fewer bits than it is "
+                          "computed in")))
+    return failure();
   return rule.require(op, "count",
                       !isUsed(results.mean) || !input.shifts() || hasCount,
                       "the mean of no elements is 0, whatever is added");

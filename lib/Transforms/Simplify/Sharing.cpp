@@ -77,6 +77,12 @@ struct ShareNamed : RulePattern<NormOpInterface> {
                         : failure();
     if (failed(rule.requireReal(op)))
       return failure();
+    if (failed(rule.require(
+            op, "mean-pair",
+            !op.isCentred() || !op.getComputeTypeOrDefault().isF64(),
+            "the mean of f64 data is a pair, of which the algebra has one "
+            "number")))
+      return failure();
     for (NormOpInterface norm : alike) {
       if (norm.getResidualOrNull())
         return rule.refuse(op, "no-residual",

@@ -23,6 +23,9 @@ Value broadcastShift(RewriterBase &rewriter, NormOpInterface op);
 /// Replaces y, and erases the op if nothing else of it is used.
 void replaceNormalized(RewriterBase &rewriter, NormOpInterface op, Value y);
 
+/// Whether the factor of a statistic of 0 is finite in the compute type.
+bool isFactorOfZeroFinite(NormOpInterface op);
+
 /// A tensor of another float type.
 Value castElements(OpBuilder &builder, Location loc, Value tensor,
                    FloatType type);
