@@ -16,8 +16,8 @@
 #include "Simplify.h"
 
 #include "Norm/Analysis/Constants.h"
-#include "Norm/IR/NormOps.h"
 #include "Norm/Analysis/Rotary.h"
+#include "Norm/IR/NormOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
