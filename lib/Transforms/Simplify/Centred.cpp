@@ -325,8 +325,9 @@ static SmallVector<double> centre(const ConstantTensor &tensor,
   SmallVector<double> means(rows, 0.0), values;
   for (int64_t i = 0; i < count; ++i)
     means[rowOf(i)] += tensor[i];
+  int64_t elements = count / rows;
   for (double &mean : means)
-    mean /= static_cast<double>(count / rows);
+    mean /= static_cast<double>(elements);
   for (int64_t i = 0; i < count; ++i)
     values.push_back(tensor[i] - means[rowOf(i)]);
   return values;
