@@ -461,12 +461,12 @@ LayerNormOfLinear::matchAndRewrite(NormOpInterface op,
           Value sum = args[0];
           auto type = cast<FloatType>(sum.getType());
           if (!others.empty()) {
-            Value bias = castNumber(b, bodyLoc, args[1], type);
+            Value bias = castFloat(b, bodyLoc, args[1], type);
             sum = producer->subtractsBias
                       ? Value(arith::SubFOp::create(b, bodyLoc, sum, bias))
                       : Value(arith::AddFOp::create(b, bodyLoc, sum, bias));
           }
-          return castNumber(b, bodyLoc, sum, cast<FloatType>(elementType));
+          return castFloat(b, bodyLoc, sum, cast<FloatType>(elementType));
         },
         elementType);
   if (x.getType() != op.getInput().getType())

@@ -374,7 +374,7 @@ Value StatisticSteps::map(Value tensor, const Part &part,
                         : others.empty() ? part.value
                                          : args[1];
         return combine(b, bodyLoc, args[0],
-                       castNumber(b, bodyLoc, element, type));
+                       castFloat(b, bodyLoc, element, type));
       });
 }
 
@@ -430,7 +430,7 @@ Value StatisticSteps::runningMean(Value mean) const {
               Value momentum =
                   running.momentum
                       ? buildNumber(b, bodyLoc, *running.momentum, type)
-                      : castNumber(b, bodyLoc, running.momentumValue, type);
+                      : castFloat(b, bodyLoc, running.momentumValue, type);
               Value moved = arith::MulFOp::create(b, bodyLoc, momentum, p);
               return step.inverse
                          ? Value(arith::SubFOp::create(b, bodyLoc, m, moved))

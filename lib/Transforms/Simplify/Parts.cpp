@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Parts.h"
+#include "Simplify.h"
 
 #include "Norm/Analysis/Constants.h"
 #include "Norm/IR/NormOps.h"
@@ -25,21 +26,6 @@ Value simplify::buildNumber(OpBuilder &builder, Location loc, double value,
                             FloatType type) {
   return arith::ConstantOp::create(
       builder, loc, FloatAttr::get(type, roundToType(value, type)));
-}
-
-Value simplify::castNumber(OpBuilder &builder, Location loc, Value value,
-                           FloatType type) {
-  auto from = cast<FloatType>(value.getType());
-  if (from == type)
-    return value;
-  if (from.getWidth() < type.getWidth())
-    return arith::ExtFOp::create(builder, loc, type, value);
-  if (from.getWidth() > type.getWidth())
-    return arith::TruncFOp::create(builder, loc, type, value);
-  // bf16 and f16: through f32, which holds both.
-  return castNumber(builder, loc,
-                    castNumber(builder, loc, value, builder.getF32Type()),
-                    type);
 }
 
 Value simplify::mapElements(

@@ -22,9 +22,6 @@ namespace mlir::norm::simplify {
 Value buildNumber(OpBuilder &builder, Location loc, double value,
                   FloatType type);
 
-/// A float scalar in another float type, rounded once.
-Value castNumber(OpBuilder &builder, Location loc, Value value, FloatType type);
-
 /// An operand of an elementwise op: a tensor, and for each of its dimensions
 /// the dimension of the result that indexes it, -1 where its extent is 1.
 struct MappedOperand {
