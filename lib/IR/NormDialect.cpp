@@ -150,13 +150,22 @@ void EpsilonAttr::print(AsmPrinter &printer) const {
 
 LogicalResult
 CpuStrategyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                        int64_t rows, int64_t columns, bool) {
+                        int64_t rows, int64_t columns, bool, int64_t range,
+                        int64_t serialBytes, int64_t streamBytes,
+                        int64_t prefetch) {
   if (rows < 1 || rows > 64)
     return emitError() << "expected rows from 1 to 64, got " << rows;
   if (columns < 1 || columns > 1024 || (columns & (columns - 1)))
     return emitError() << "expected columns to be a power of two from 1 to "
                           "1024, got "
                        << columns;
+  if (range < 0 || serialBytes < 0 || streamBytes < 0)
+    return emitError() << "expected range, serial_bytes and stream_bytes of 0 "
+                          "or more, got "
+                       << range << ", " << serialBytes << " and "
+                       << streamBytes;
+  if (prefetch < 0 || prefetch > 2)
+    return emitError() << "expected prefetch to be 0, 1 or 2, got " << prefetch;
   return success();
 }
 

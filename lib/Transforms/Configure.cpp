@@ -69,7 +69,9 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                       hasSeveralTiles(op, plan, chosenRows);
     op->setAttr(kStrategyAttrName,
                 CpuStrategyAttr::get(op.getContext(), chosenRows, chosenColumns,
-                                     isParallel));
+                                     isParallel, /*range=*/0,
+                                     /*serial_bytes=*/0, /*stream_bytes=*/0,
+                                     /*prefetch=*/0));
     emitRemark(remark::RemarkKind::RemarkAnalysis, op, "norm-configure",
                "strategy",
                llvm::formatv(

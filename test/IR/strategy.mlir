@@ -54,6 +54,16 @@ func.func private @columns() attributes {a = #norm.cpu<rows = 1, columns = 2048,
 
 // -----
 
+// expected-error @+1 {{expected range, serial_bytes and stream_bytes of 0 or more, got 0, 0 and -1}}
+func.func private @bytes() attributes {a = #norm.cpu<rows = 1, columns = 8, parallel = true, stream_bytes = -1>}
+
+// -----
+
+// expected-error @+1 {{expected prefetch to be 0, 1 or 2, got 3}}
+func.func private @prefetch() attributes {a = #norm.cpu<rows = 1, columns = 8, parallel = true, prefetch = 3>}
+
+// -----
+
 // expected-error @+1 {{expected ','}}
 func.func private @missing() attributes {a = #norm.cpu<rows = 1>}
 

@@ -110,13 +110,31 @@ def Norm_CpuStrategyAttr : Norm_Attr<"CpuStrategy", "cpu"> {
     a norm op, obeyed by `norm-tile` (which moves it to the loop over tiles)
     and consumed by `norm-vectorize`.
 
+    Two sizes decide the order of sums, and with it bits. They depend on the
+    reduced extents, the types and the target alone:
+
+    - `columns`: C, elements of the innermost axis that one vector holds.
+    - `range`: rows of x whose sums over rows (gradients of scale and shift) one
+      partial result holds; the partial results are added in order. 0: no such
+      sums.
+
+    The others do not touch bits and follow from the whole shape as well:
+
     - `rows`: R, rows of x that one tile holds.
-    - `columns`: C, elements of the innermost axis that one vector holds. It
-      decides the summation tree, so it depends on the reduced extents, the
-      types and the target alone.
     - `parallel`: whether tiles are spread over threads.
+    - `serial_bytes`: a loop that touches at most so many bytes stays on one
+      thread, where only run time knows.
+    - `stream_bytes`: a loop that touches more bytes stores its results past the
+      caches; 0: none does.
+    - `prefetch`: the cache, 1 or 2, into which a tile fetches what the next one
+      reads; 0: none.
   }];
-  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "bool":$parallel);
+  let parameters = (ins
+    "int64_t":$rows, "int64_t":$columns, "bool":$parallel,
+    DefaultValuedParameter<"int64_t", "0">:$range,
+    DefaultValuedParameter<"int64_t", "0">:$serial_bytes,
+    DefaultValuedParameter<"int64_t", "0">:$stream_bytes,
+    DefaultValuedParameter<"int64_t", "0">:$prefetch);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

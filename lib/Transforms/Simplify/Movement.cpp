@@ -7,7 +7,6 @@
 
 #include "Movement.h"
 
-#include "../TilePlan.h"
 #include "Norm/Analysis/Constants.h"
 #include "Norm/IR/NormOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -195,28 +194,12 @@ void norm::replaceByMoved(RewriterBase &rewriter, NormOpInterface op,
   replaceNorm(rewriter, op, replaced);
 }
 
-/// norm-tile wants the rows of a tile to divide their extent.
-static void fitStrategy(NormOpInterface op) {
-  auto strategy = op->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
-  if (!strategy || strategy.getRows() == 1)
-    return;
-  TilePlan plan = TilePlan::get(cast<RowOpInterface>(op.getOperation()));
-  if (!plan.rowAxis)
-    return;
-  int64_t extent = op.getInput().getType().getDimSize(*plan.rowAxis);
-  if (ShapedType::isDynamic(extent) || extent % strategy.getRows() != 0)
-    op->setAttr(kStrategyAttrName,
-                CpuStrategyAttr::get(op.getContext(), 1, strategy.getColumns(),
-                                     strategy.getParallel()));
-}
-
 NormOpInterface norm::buildMoved(RewriterBase &rewriter, NormOpInterface op,
                                  const NormContract &contract) {
   Operation *moved = op.rebuild(rewriter, op->getLoc(), contract);
   assert(moved && "expected an op that can be rebuilt");
   moved->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   auto norm = cast<NormOpInterface>(moved);
-  fitStrategy(norm);
   return norm;
 }
 
