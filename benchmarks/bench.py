@@ -1,219 +1,162 @@
-"""Times norms beside a copy of the same bytes made in the same run.
+"""Times row norms beside copies of the same bytes and beside other libraries.
 
-    ./dev bench [--quick] [--cases] [--filter TEXT] [--repeat N]
+    ./dev bench                the suite, and errors against the mean of a row
+    ./dev bench --peers        sets up the other libraries in .venv-peers
+    ./dev bench --write-docs   the last results to docs/Performance.md
+    ./dev bench --cases        cells of public complaints about speed (docs/Cases.md)
 
-A ratio of 1 means as fast as copying; machines differ less in it than in times.
-Prints a table and writes out/bench.json. With --cases the cells are those of public
-complaints about speed (docs/Cases.md), each beside what it must not be slower than.
+A ratio is how much of the time the faster of a plain and a non-temporal copy of the same
+bytes would have taken; 1 is as fast as copying. docs/Performance.md says how it is taken.
+Results go to out/bench.json, those of --sweep and --cases to out/bench-sweep.json and
+out/bench-cases.json.
 """
 
 import argparse
 import json
-import platform
-import re
+import os
 import sys
-import tempfile
-from dataclasses import dataclass
+import time
 from pathlib import Path
-from typing import Callable
-
-import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "benchmarks")]
 
-from norm.data import draw, generator  # noqa: E402
-from norm.program import Call, Slice, element_name, module_text  # noqa: E402
-from norm.reference import NormSpec  # noqa: E402
-from norm.tools import run, save_npy, tool  # noqa: E402
+from harness import accuracy, page, peers, report, session, suite  # noqa: E402
+from harness.buffers import shapes_only  # noqa: E402
+from harness.native import CACHE, Native, compile_all  # noqa: E402
+from reported_cells import reported, selected, show  # noqa: E402
 
-SHAPES = ((4096, 4096), (16384, 768), (131072, 128), (512, 768), (1, 4096))
-OPS = ("layer_norm", "rms_norm")
-TYPES = ("f32", "bf16")
-# Enough bytes a cell for steady medians, and an end to the smallest cells.
-BYTES_PER_CELL, RUNS = 4 << 30, (10, 1000)
-# What is drawn of a large array; the rest repeats it.
-DRAWN = 1 << 20
-QUICK = 512 * 768  # the elements of the largest quick cell
+__all__ = ["reported"]
 
-
-@dataclass
-class Cell:
-    """One row of the table. make: its call, made when it is timed. against: the name of
-    an earlier cell whose time its own is divided by. case: the report it comes from."""
-
-    name: str
-    elements: int
-    make: Callable[[], Call]
-    case: str = ""
-    against: str = ""
+RESULTS, SWEEP, CASES = (ROOT / "out" / f"bench{name}.json" for name in ("", "-sweep", "-cases"))
+# Of a sweep there are too many shapes for those that compile each for seconds.
+SWEPT_LANES = ("norm", "torch", "onednn")
+REALTIME_PRIORITY = 10
+CHILD = "NORM_BENCH_THREADS"  # set in the process that times
 
 
-def data(rng, shape, element, mean=0.25, std=1.5):
-    size = int(np.prod(shape))
-    return np.resize(draw(rng, (min(size, DRAWN),), element, mean, std), shape)
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--quick", action="store_true", help="a few small shapes")
+    kind.add_argument("--full", action="store_true", help="every shape, bf16 and f16 too")
+    kind.add_argument("--sweep", action="store_true", help="every N from 1 to 64, steps of 8 "
+                      "around 4096, steps of 128 to 16384")
+    add("--cases", action="store_true", help="the cells of reported complaints")
+    add("--write-docs", action="store_true",
+        help="write docs/Performance.md and its pictures from the last results")
+    add("--filter", default="", metavar="TEXT[,TEXT]",
+        help="only cases whose name contains or matches one, such as 'rms_norm 1x*'")
+    add("--lanes", default="", metavar="NAME[,NAME]", help="only these of: norm, torch, "
+        "torch.compile, onednn, onnxruntime, openvino, jax, iree")
+    add("--threads", type=int, default=2, help="of every lane (default: %(default)s)")
+    add("--rounds", type=int, help="interleaved rounds (default: 7, with --quick 5)")
+    add("--block-ms", type=float, help="of calls of a lane in a round (default: 20)")
+    add("--regime", default="warm", help="warm: the same buffers; cold: sets of them beyond "
+        "the last cache; warm,cold: both")
+    add("--rt", action="store_true", help="real-time scheduling, for a machine that is not idle "
+        "(root)")
+    add("--merge", action="store_true", help="keep the results of other cases")
+    add("--verbose", action="store_true", help="a line for every lane")
+    add("--repeat", type=int, default=3, help="with --cases: processes a cell")
+    options = parser.parse_args(arguments)
+    if options.rounds is None:
+        options.rounds = 5 if options.quick or options.sweep else 7
+    options.target = (options.block_ms or (8 if options.quick or options.sweep else 20)) / 1e3
+    options.regimes = options.regime.split(",")
+    return parser, options
 
 
-def call(op, shape, element, axes=(-1,), statistics=(), **rest):
-    """A gain, and a shift for LN, over the last axis. A gradient is that of x, scale and
-    shift, with saved statistics."""
-    rng = generator(f"{op}{shape}{element}")
-    operands = dict(scale=draw(rng, shape[-1:], element, 1.0, 0.1))
-    results = ("y", *statistics)
-    if op.endswith("_backward"):
-        kept = [n for a, n in enumerate(shape) if a - len(shape) not in axes]
-        operands.update(dy=data(rng, shape, element), rstd=draw(rng, kept, "f32", 1.0, 0.1))
-        results = ("dx", "dscale")
-        if op != "rms_norm_backward":
-            operands["mean"] = draw(rng, kept, "f32")
-            results += ("dshift",)
-    elif op == "layer_norm":
-        operands["shift"] = draw(rng, shape[-1:], element, 0.0, 0.1)
-    elif op == "moments":
-        del operands["scale"]
-        results = ("mean", "m2")
-    if rest.pop("residual", False):
-        operands["residual"] = data(rng, shape, element)
-        results += ("sum",)
-    return Call(NormSpec(kind=op, axes=axes), data(rng, shape, element), results=results,
-                **operands, **rest)
+def enter_child(options):
+    """Starts this process again, with what must be set before libraries are loaded."""
+    threads = str(options.threads)
+    os.environ.update({
+        CHILD: threads, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads,
+        # Threads of one pool are asleep when another's turn comes.
+        "KMP_BLOCKTIME": "1", "GOMP_SPINCOUNT": "10000",
+        # Freed memory stays mapped: no page faults in calls that allocate their results.
+        "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 36),
+        "MALLOC_TOP_PAD_": str(64 << 20), "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+        "TORCHINDUCTOR_CACHE_DIR": str(CACHE / "inductor"), "JAX_PLATFORMS": "cpu",
+        "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""})
+    os.environ.pop("OMP_WAIT_POLICY", None)
+    os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
-def strided(op, shape, element):
-    """The middle third of the columns of a tensor three times as wide."""
-    made = call(op, shape, element)
-    base = np.tile(made.x, (1, 3))
-    made.slice = Slice(base, (0, shape[1]), (1, 1))
-    return made
+def chosen(options):
+    cases = (suite.sweep() if options.sweep else suite.quick() if options.quick
+             else suite.full() if options.full else suite.standard())
+    return suite.select(cases, options.filter)
 
 
-def title(op, shape, element, note=""):
-    return f"{op} {'x'.join(map(str, shape))} {element}{' ' if note else ''}{note}"
+def save(path, document):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n")
 
 
-def standard():
-    """The main table."""
-    return [Cell(title(op, shape, element), shape[0] * shape[1],
-                 lambda op=op, shape=shape, element=element: call(op, shape, element))
-            for element in TYPES for shape in SHAPES for op in OPS]
+def timed(cases, options):
+    """Times the cases; writes the results after each, so that none is lost."""
+    path = SWEEP if options.sweep else RESULTS
+    compile_all([lambda case=case: shapes_only(case) for case in cases])
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.threads])
+    if options.rt:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))
 
-
-def reported():
-    """Cells of the complaints about speed."""
-    cells = []
-
-    def add(case, op, shape, element="f32", note="", against="", make=call, **rest):
-        cells.append(Cell(title(op, shape, element, note), int(np.prod(shape)),
-                          lambda: make(op, shape, element, **rest), f"case-{case}", against))
-    # One norm, one loop: at most the time of the forward pass without what is saved.
-    for op, shape, element in (("layer_norm", (10, 32, 42, 32), "f32"),
-                               ("rms_norm", (1, 2048), "f16")):
-        add("D1", op, shape, element)
-    for shape in ((2048, 4096), (512, 768)):
-        plain = title("layer_norm", shape, "f32", "alone")
-        add("D1", "layer_norm", shape, note="alone")
-        add("D1", "layer_norm", shape, note="saves mean, rstd", against=plain,
-            statistics=("mean", "rstd"))
-        add("D1", "layer_norm", shape, note="adds, stores the sum", against=plain, residual=True)
-    # Gradients of tall, square and wide inputs, and of powers of two plus and minus one.
-    for rows, hidden in ((1048576, 128), (16384, 1024), (256, 16384), (16383, 1023),
-                         (16385, 1025), (512, 768)):
-        for op in OPS:
-            add("D2", f"{op}_backward", (rows, hidden))
-    # RMS norm beside layer norm.
-    for hidden in (64, 256, 1024, 2048, 4096, 8192, 16384):
-        shape = (2048, hidden)
-        add("D3", "layer_norm", shape)
-        add("D3", "rms_norm", shape, against=title("layer_norm", shape, "f32"))
-    # Sums alone.
-    for shape in ((2048, 4096), (1, 65536), (65536, 64)):
-        add("D5", "moments", shape)
-    # A slice of a fused projection beside a whole tensor.
-    for rows, element in ((1, "bf16"), (64, "bf16"), (1024, "bf16"), (1024, "f32")):
-        whole = title("rms_norm", (rows, 7168), element, "whole")
-        add("D7", "rms_norm", (rows, 7168), element, note="whole")
-        add("D7", "rms_norm", (rows, 7168), element, note="slice", against=whole, make=strided)
-    return cells
-
-
-def parse(output):
-    """(microseconds, ratio to the copy) from what norm-run --time prints."""
-    time = re.search(r"^time: median ([0-9.]+) us", output, re.MULTILINE)
-    ratio = re.search(r"^ratio to the copy: ([0-9.]+)", output, re.MULTILINE)
-    if not time or not ratio:
-        raise ValueError(f"norm-run --time printed no time and ratio:\n{output}")
-    return float(time[1]), float(ratio[1])
-
-
-def bytes_moved(made):
-    """Of operands and results, each read or written once."""
-    read = sum(array.nbytes for array in made.operands().values())
-    return read + sum(int(np.prod(shape)) * element.dtype.itemsize
-                      for shape, element in made.result_types())
-
-
-def measure(directory, made, repeat):
-    """The median over `repeat` processes."""
-    source = directory / "module.mlir"
-    source.write_text(module_text([made]))
-    command = [tool("norm-run"), source, "--entry=main", "--target=cpu"]
-    for number, array in enumerate(made.inputs()):
-        path = directory / f"input{number}.npy"
-        save_npy(path, array)
-        command.append(f"--input={path}")
-    moved = bytes_moved(made)
-    runs = int(np.clip(BYTES_PER_CELL // moved, *RUNS))
-    results = [parse(run([*command, f"--time={runs}"])) for _ in range(repeat)]
-    microseconds, ratio = np.median(results, axis=0)
-    return {"op": made.spec.kind, "shape": list(made.x.shape), "type": element_name(made.x.dtype),
-            "runs": runs, "microseconds": microseconds,
-            "gigabytes_per_second": moved / microseconds / 1e3, "ratio_to_copy": ratio}
-
-
-def show(cells, repeat):
-    """Times and prints the cells; their records."""
-    width = max(len(cell.name) for cell in cells) + 2
-    has_cases = any(cell.case for cell in cells)
-    print(f"{'case':<9}" * has_cases + f"{'norm':<{width}}{'us':>10}{'GB/s':>8}{'copy ratio':>12}"
-          + f"{'beside':>8}" * has_cases)
-    done = {}
-    with tempfile.TemporaryDirectory() as directory:
-        for cell in cells:
-            record = measure(Path(directory), cell.make(), repeat)
-            record.update(name=cell.name, case=cell.case)
-            beside = ""
-            if cell.against in done:
-                ratio = record["microseconds"] / done[cell.against]["microseconds"]
-                record.update(against=cell.against, ratio_to_that=ratio)
-                beside = f"{ratio:>8.2f}"
-            done[cell.name] = record
-            print(f"{cell.case:<9}" * has_cases + f"{cell.name:<{width}}"
-                  f"{record['microseconds']:>10.1f}{record['gigabytes_per_second']:>8.1f}"
-                  f"{record['ratio_to_copy']:>12.2f}{beside}", flush=True)
-    return list(done.values())
+    def log(text):
+        print(text, flush=True)
+    names = [name for name in options.lanes.split(",") if name]
+    native = Native()
+    lanes = peers.load(names or (SWEPT_LANES if options.sweep else ()), options.threads, native,
+                       log)
+    document = {"machine": report.machine(), "date": time.strftime("%Y-%m-%d"),
+                "threads": options.threads, "rounds": options.rounds, "realtime": options.rt,
+                "versions": {lane.name: lane.version for lane in lanes}, "records": []}
+    old = json.loads(path.read_text()) if options.merge and path.exists() else {}
+    names = {case.name for case in cases}
+    document["records"] = [record for record in old.get("records", [])
+                           if record["case"] not in names]
+    document["versions"] = {**old.get("versions", {}), **document["versions"]}
+    if "accuracy" in old:
+        document["accuracy"] = old["accuracy"]
+    for number, case in enumerate(cases):
+        records = session.run_case(case, lanes, native, options, log)
+        document["records"] += records
+        report.show(case, records, f"[{number + 1}/{len(cases)}]", options.verbose, log)
+        save(path, document)
+    if not (options.sweep or options.filter or options.quick):
+        document["accuracy"] = {"means": accuracy.MEANS, "ulps": accuracy.errors(lanes, log)}
+        save(path, document)
+    report.summary(document["records"], log)
+    log(f"written to {path.relative_to(ROOT)}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--filter", default="", help="only cells whose name or case contains this")
-    parser.add_argument("--repeat", type=int, default=3, help="processes a cell (median)")
-    parser.add_argument("--quick", action="store_true", help="one process a cell, small shapes")
-    parser.add_argument("--cases", action="store_true",
-                        help="the cells of reported complaints in place of the main table")
-    options = parser.parse_args()
-    repeat = 1 if options.quick else options.repeat
-    cells = [cell for cell in (reported() if options.cases else standard())
-             if options.filter in cell.name or options.filter in cell.case]
-    if options.quick:
-        cells = [cell for cell in cells if cell.elements <= QUICK]
-    if not cells:
-        parser.error(f"no cell's name contains '{options.filter}'")
-    records = show(cells, repeat)
-    out = ROOT / "out" / "bench.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps({"machine": platform.processor() or platform.machine(),
-                               "cells": records}, indent=2) + "\n")
-    print(f"written to {out.relative_to(ROOT)}")
+    parser, options = parse(sys.argv[1:])
+    if options.write_docs:
+        try:
+            page.write(ROOT, RESULTS, SWEEP)
+        except (ImportError, FileNotFoundError) as error:
+            parser.error(f"{error}; run ./dev bench --peers and ./dev bench first")
+        return
+    if options.cases:
+        cells = selected(options.filter, options.quick)
+        if not cells:
+            parser.error(f"no cell's name contains '{options.filter}'")
+        shown = show(cells, 1 if options.quick else options.repeat)
+        save(CASES, {"machine": report.machine(), "cells": shown})
+        print(f"written to {CASES.relative_to(ROOT)}")
+        return
+    cases = chosen(options)
+    if not cases:
+        parser.error(f"no case's name contains or matches '{options.filter}'")
+    if os.environ.get(CHILD) != str(options.threads):
+        enter_child(options)
+    timed(cases, options)
+    sys.stdout.flush()
+    # Some libraries crash at exit when several are in one process.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,111 @@
+"""PyTorch: as it runs ops one by one, and through its compiler."""
+
+import numpy as np
+
+from ..suite import EPSILON
+from . import Bound, Peer, Prepared, repeat
+
+
+def formulas(torch, case):
+    """(inputs' names, function of them -> results, what it is called)."""
+    functional, extent = torch.nn.functional, (case.extent,)
+    if case.family == "layer_norm_backward":
+        def gradient(dy, x, mean, rstd, scale, shift):
+            return torch.ops.aten.native_layer_norm_backward(
+                dy, x, extent, mean, rstd, scale, shift, [True, True, True])
+        return ("dy", "x", "mean", "rstd", "scale", "shift"), gradient, \
+            "native_layer_norm_backward"
+    if case.family == "rms_norm_backward":
+        def gradient(dy, x, rstd, scale):
+            dtype = x.dtype
+            dy, x, scale = dy.float(), x.float(), scale.float()
+            normalized = x * rstd
+            scaled = dy * scale
+            mean = (scaled * normalized).mean(-1, keepdim=True)
+            dx = rstd * (scaled - normalized * mean)
+            return dx.to(dtype), (dy * normalized).sum(0).to(dtype)
+        return ("dy", "x", "rstd", "scale"), gradient, "formula (no kernel for CPUs)"
+    centred = case.is_centred
+    names = ("x", "residual") if case.has_residual else ("x",)
+    names = (*names, "scale", "shift") if centred else (*names, "scale")
+    impl = "layer_norm" if centred else "rms_norm"
+
+    def norm(x, *parameters):
+        if centred:
+            return functional.layer_norm(x, extent, *parameters, EPSILON)
+        return functional.rms_norm(x, extent, *parameters, EPSILON)
+
+    def forward(x, *parameters):
+        if not case.has_residual:
+            return (norm(x, *parameters),)
+        total = x + parameters[0]
+        return norm(total, *parameters[1:]), total
+    return names, forward, f"add, {impl}" if case.has_residual else impl
+
+
+class Eager(Peer):
+    name = "torch"
+
+    def __init__(self, threads, native):
+        super().__init__(threads, native)
+        import torch
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        self.torch, self.version = torch, torch.__version__
+
+    def tensor(self, name, array):
+        torch = self.torch
+        if array.dtype.name == "bfloat16":
+            return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+        tensor = torch.from_numpy(array)
+        return tensor.view(-1, 1) if name in ("mean", "rstd") else tensor
+
+    def array(self, tensor, like):
+        tensor = tensor.contiguous()
+        if tensor.dtype == self.torch.bfloat16:
+            return tensor.view(self.torch.int16).numpy().view(like.dtype)
+        return tensor.numpy()
+
+    def compiled(self, function):
+        return function
+
+    def prepare(self, case, buffers):
+        names, function, impl = formulas(self.torch, case)
+        function = self.compiled(function)
+        # One place for the results of all buffers: memory is used again at once.
+        kept = [None]
+
+        def bind(target):
+            tensors = [self.tensor(name, target[name]) for name in names]
+
+            def call():
+                kept[0] = None
+                kept[0] = function(*tensors)
+
+            def results():
+                return {name: self.array(value, array) for (name, array), value
+                        in zip(target.results().items(), kept[0], strict=False)}
+            return Bound(repeat(call), results)
+        return Prepared(bind, self.describe(impl), "allocates its results")
+
+    def describe(self, impl):
+        return impl
+
+
+class Compiled(Eager):
+    name = "torch.compile"
+
+    def __init__(self, threads, native):
+        super().__init__(threads, native)
+        import torch._inductor.config as config
+        config.cpp.threads = threads
+
+    def compiled(self, function):
+        self.torch._dynamo.reset()
+        return self.torch.compile(function, dynamic=False)
+
+    def describe(self, impl):
+        return "Inductor, C++"
+
+    def forget(self):
+        self.torch._dynamo.reset()
