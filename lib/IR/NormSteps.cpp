@@ -5,23 +5,26 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Statistics use the corrected two-pass algorithm:
+// Statistics use one sweep about a sampled shift, guarded:
 //
-//   m = sum(c) / n,  m = m + sum(c - m) / n       the second where c has as
-//                                                 many bits as m
-//   S = sum(c - m),  Q = sum((c - m)^2)           one sweep
-//   d = S / n,       q = max(Q - S*d, 0) / (n - correction)
+//   m = sum of the first elements of a row / how many    a sample
+//   S = sum(c - m),  Q = sum((c - m)^2),  d = S / n
+//   where S*d > 4 * (Q - S*d):                           m is not near the mean
+//     m = m + d,  and S and Q about it
+//   q = max(Q - S*d, 0) / (n - correction)
 //   x^ = ((c - m) - d) * r
 //
-// d is what rounding took from the mean; without it a row whose mean is 1e6
-// times its deviation loses every digit. Subtracting d before the multiply,
-// not d * r after it, keeps constant rows exactly 0. Refining m bounds d by
-// about the deviation, so that Q - S*d cannot cancel, however close to constant
-// the row is.
+// The guard keeps d within two deviations, so that Q - S*d loses two bits at
+// most, whatever was sampled. Both pairs of sums are in the IR; the second is
+// the first where m did not change, and norm-vectorize then skips its sweep.
+// Subtracting d before the multiply, not d * r after it, keeps constant rows
+// exactly 0.
 //
 //===----------------------------------------------------------------------===//
 
 #include "RowBuilder.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 
 using namespace mlir;
 using namespace mlir::norm;
@@ -85,13 +88,6 @@ Value norm::buildGradientSource(RowBuilder &rows,
                           });
 }
 
-bool Source::fills(FloatType workType) const {
-  return llvm::any_of(inputs, [&](const Indexed &indexed) {
-    return RowBuilder::elementTypeOf(indexed.tensor).getWidth() >=
-           workType.getWidth();
-  });
-}
-
 //===----------------------------------------------------------------------===//
 // Steps 3 to 5: mean, statistic, factor
 //===----------------------------------------------------------------------===//
@@ -110,57 +106,75 @@ static Value maskIn(const Indexed &mask, ValueRange in) {
 }
 
 /// Divides sums by the count, over the kept axes.
-static Value buildMean(RowBuilder &rows, Value sum, Value addTo,
-                       const Count &count) {
+static Value buildMean(RowBuilder &rows, Value sum, const Count &count) {
   SmallVector<Indexed> inputs{rows.statistic(sum)};
-  if (addTo)
-    inputs.push_back(rows.statistic(addTo));
   count.addTo(inputs);
   return rows.elementwise(inputs, rows.kept, rows.workType,
                           [&](OpBuilder &b, Location, ValueRange in) {
-                            Value mean = rows.div(b, in[0], count.in(in));
-                            if (addTo)
-                              mean = rows.add(b, in[1], mean);
-                            return SmallVector<Value>{rows.toCompute(b, mean)};
+                            return SmallVector<Value>{rows.toCompute(
+                                b, rows.div(b, in[0], count.in(in)))};
                           });
 }
 
-CentredSums norm::buildCentredSums(RowBuilder &rows, const Source &source,
-                                   Indexed mask, const Count &count) {
-  CentredSums result;
+/// The sum of all that counts, over the kept axes.
+static Value buildSum(RowBuilder &rows, const Source &source, Indexed mask) {
   SmallVector<Indexed> inputs = source.inputs;
   if (mask)
     inputs.push_back(mask);
-  Value sum = rows.sums(inputs, 1, [&](OpBuilder &b, Location, ValueRange in) {
+  return rows.sums(inputs, 1, [&](OpBuilder &b, Location, ValueRange in) {
     return SmallVector<Value>{
         masked(rows, b, maskIn(mask, in), source.widened(rows, b, in))};
   })[0];
-  result.mean = buildMean(rows, sum, /*addTo=*/Value(), count);
+}
 
-  // c - m in a body whose inputs are the source's, m and the mask.
-  auto withMean = [&] {
-    SmallVector<Indexed> all = source.inputs;
-    all.push_back(rows.statistic(result.mean));
-    if (mask)
-      all.push_back(mask);
-    return all;
-  };
-  auto deviation = [&](OpBuilder &b, ValueRange in) {
-    Value m = in[source.inputs.size()];
-    return masked(rows, b, maskIn(mask, in),
-                  rows.sub(b, source.widened(rows, b, in), m));
-  };
-  if (rows.isExact() && source.fills(rows.workType)) {
-    Value rest =
-        rows.sums(withMean(), 1, [&](OpBuilder &b, Location, ValueRange in) {
-          return SmallVector<Value>{deviation(b, in)};
-        })[0];
-    result.mean = buildMean(rows, rest, result.mean, count);
+/// The mean of the first elements along the innermost reduced axis: where the
+/// elements of a row are alike, it is within a small part of their deviation.
+static Value buildSampleMean(RowBuilder &rows, const Source &source) {
+  constexpr int64_t kSample = 64;
+  OpBuilder &b = rows.builder;
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  OpFoldResult count;
+  int64_t innermost = *llvm::max_element(rows.reduced);
+  for (int64_t axis : rows.all) {
+    OpFoldResult size =
+        tensor::getMixedSize(b, rows.loc, source.inputs[0].tensor, axis);
+    if (!llvm::is_contained(rows.kept, axis)) {
+      bool isInnermost = axis == innermost;
+      AffineMap limit =
+          AffineMap::get(1, 0,
+                         {b.getAffineConstantExpr(isInnermost ? kSample : 1),
+                          b.getAffineDimExpr(0)},
+                         b.getContext());
+      size = affine::makeComposedFoldedAffineMin(b, rows.loc, limit, size);
+      if (isInnermost)
+        count = size;
+    }
+    offsets.push_back(b.getIndexAttr(0));
+    strides.push_back(b.getIndexAttr(1));
+    sizes.push_back(size);
   }
+  Source sample = source;
+  for (Indexed &input : sample.inputs)
+    input.tensor = tensor::ExtractSliceOp::create(b, rows.loc, input.tensor,
+                                                  offsets, sizes, strides);
+  return buildMean(rows, buildSum(rows, sample, /*mask=*/{}),
+                   {rows.divisorFrom(count), {}});
+}
+
+/// The sums of (c - m)^2 and of c - m; the latter only where it is not taken
+/// for 0.
+static void buildSumsAbout(RowBuilder &rows, const Source &source, Indexed mask,
+                           CentredSums &result) {
+  SmallVector<Indexed> inputs = source.inputs;
+  inputs.push_back(rows.statistic(result.mean));
+  if (mask)
+    inputs.push_back(mask);
   SmallVector<Value> sums =
-      rows.sums(withMean(), rows.isExact() ? 2 : 1,
+      rows.sums(inputs, rows.isExact() ? 2 : 1,
                 [&](OpBuilder &b, Location, ValueRange in) {
-                  Value d = deviation(b, in);
+                  Value d = masked(rows, b, maskIn(mask, in),
+                                   rows.sub(b, source.widened(rows, b, in),
+                                            in[source.inputs.size()]));
                   SmallVector<Value> terms{rows.mul(b, d, d)};
                   if (rows.isExact())
                     terms.push_back(d);
@@ -169,6 +183,45 @@ CentredSums norm::buildCentredSums(RowBuilder &rows, const Source &source,
   result.squares = sums[0];
   if (rows.isExact())
     result.deviations = sums[1];
+}
+
+/// m + d where m lies more than two deviations off the mean, else m.
+static Value buildGuardedMean(RowBuilder &rows, const CentredSums &sums,
+                              const Count &count) {
+  SmallVector<Indexed> inputs{rows.statistic(sums.mean),
+                              rows.statistic(sums.squares),
+                              rows.statistic(sums.deviations)};
+  count.addTo(inputs);
+  return rows.elementwise(
+      inputs, rows.kept, rows.workType,
+      [&](OpBuilder &b, Location loc, ValueRange in) {
+        auto [d, squares] =
+            CentredSums::correct(rows, b, in[1], in[2], count.in(in));
+        Value limit =
+            rows.mul(b, rows.constant(b, 4.0, rows.workType), squares);
+        Value isFar = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
+                                            rows.mul(b, in[2], d), limit);
+        return SmallVector<Value>{arith::SelectOp::create(
+            b, loc, isFar, rows.add(b, in[0], d), in[0])};
+      });
+}
+
+CentredSums norm::buildCentredSums(RowBuilder &rows, const Source &source,
+                                   Indexed mask, const Count &count) {
+  CentredSums result;
+  // Where every step is rounded, m is the mean itself. The first elements may
+  // all be masked, and there are none in an empty tensor.
+  bool isSampled =
+      rows.isExact() && !mask && !rows.reduced.empty() &&
+      !llvm::is_contained(rows.op.getInput().getType().getShape(), 0);
+  result.mean = isSampled
+                    ? buildSampleMean(rows, source)
+                    : buildMean(rows, buildSum(rows, source, mask), count);
+  buildSumsAbout(rows, source, mask, result);
+  if (rows.isExact()) {
+    result.mean = buildGuardedMean(rows, result, count);
+    buildSumsAbout(rows, source, mask, result);
+  }
   return result;
 }
 

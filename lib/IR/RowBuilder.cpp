@@ -74,6 +74,18 @@ Value RowBuilder::divisor(int64_t subtract) {
   return arith::SIToFPOp::create(builder, loc, workType, count);
 }
 
+Value RowBuilder::divisorFrom(OpFoldResult count) {
+  if (std::optional<int64_t> known = getConstantIntValue(count))
+    return constant(builder, std::max<int64_t>(*known, 1), workType);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value atLeastOne =
+      arith::MaxUIOp::create(builder, loc, mlir::cast<Value>(count), one);
+  return arith::SIToFPOp::create(
+      builder, loc, workType,
+      arith::IndexCastOp::create(builder, loc, builder.getI64Type(),
+                                 atLeastOne));
+}
+
 //===----------------------------------------------------------------------===//
 // Tensors
 //===----------------------------------------------------------------------===//

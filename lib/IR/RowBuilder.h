@@ -72,6 +72,8 @@ public:
   Value dynamicCount();
   /// n - subtract as a float of the work type, at least 1 where n is 0.
   Value divisor(int64_t subtract);
+  /// A count as a float of the work type, at least 1.
+  Value divisorFrom(OpFoldResult count);
 
   Value constant(OpBuilder &b, double value, FloatType type);
   Value cast(OpBuilder &b, Value value, FloatType type);
@@ -163,8 +165,6 @@ public:
                       bool wantsSum, FloatType sumType);
   /// c in work type, from the elements of `inputs`.
   Value widened(RowBuilder &rows, OpBuilder &b, ValueRange in) const;
-  /// Whether what is normalized has as many bits as the work type.
-  bool fills(FloatType workType) const;
 };
 
 /// c as a tensor over all axes, as the algebra's gradients take it: they round
@@ -209,7 +209,7 @@ struct CentredSums {
                                          Value count);
 };
 
-/// See Decompose.cpp for the algorithm. Elements whose `mask` (i1 over all
+/// See NormSteps.cpp for the algorithm. Elements whose `mask` (i1 over all
 /// axes, or null) is 0 do not count.
 CentredSums buildCentredSums(RowBuilder &rows, const Source &source,
                              Indexed mask, const Count &count);

@@ -38,9 +38,10 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
           << int64_t(rows) << " and columns " << int64_t(columns);
       return signalPassFailure();
     }
-    if (serialBytes < 0) {
-      emitError(getOperation()->getLoc(), "expected serial-bytes >= 0, got ")
-          << int64_t(serialBytes);
+    if (serialBytes < 0 || streamBytes < 0) {
+      emitError(getOperation()->getLoc(),
+                "expected serial-bytes and stream-bytes >= 0, got ")
+          << int64_t(serialBytes) << " and " << int64_t(streamBytes);
       return signalPassFailure();
     }
     getOperation()->walk([&](RowOpInterface op) {
@@ -65,28 +66,54 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
         columns ? int64_t(columns) : chooseColumns(op, plan);
     int64_t chosenRows = rows ? int64_t(rows) : chooseRows(op, plan);
     std::optional<int64_t> bytes = countBytes(op);
-    bool isParallel = (!bytes || *bytes > serialBytes) &&
-                      hasSeveralTiles(op, plan, chosenRows);
+    bool isSpread = hasSeveralTiles(op, plan, chosenRows);
+    bool isParallel = isSpread && (!bytes || *bytes > serialBytes);
+    int64_t prefetch = isParallel ? choosePrefetch(op, plan, chosenRows) : 0;
+    // Static sizes are compared here, others at run time.
+    int64_t serial = isParallel && !bytes ? int64_t(serialBytes) : 0;
+    int64_t stream = !bytes || *bytes > streamBytes ? int64_t(streamBytes) : 0;
     op->setAttr(kStrategyAttrName,
                 CpuStrategyAttr::get(op.getContext(), chosenRows, chosenColumns,
-                                     isParallel, /*range=*/0,
-                                     /*serial_bytes=*/0, /*stream_bytes=*/0,
-                                     /*prefetch=*/0));
+                                     isParallel, /*range=*/0, serial, stream,
+                                     prefetch));
     emitRemark(remark::RemarkKind::RemarkAnalysis, op, "norm-configure",
                "strategy",
-               llvm::formatv(
-                   "rows {0}, columns {1}: {2}; {3}", chosenRows, chosenColumns,
-                   plan.hasLanes ? "the innermost axis is kept, one lane an "
-                                   "element"
-                   : plan.reducesNothing ? "nothing is reduced"
-                                         : "the innermost axis is reduced",
-                   isParallel ? std::string("on all threads")
-                   : bytes    ? llvm::formatv("on one thread: {0} bytes read "
-                                              "and written",
-                                              *bytes)
-                                    .str()
-                              : std::string("on one thread: one tile"))
-                   .str());
+               explain(plan, bytes, isSpread, isParallel, chosenRows,
+                       chosenColumns, stream, prefetch));
+  }
+
+  std::string explain(const TilePlan &plan, std::optional<int64_t> bytes,
+                      bool isSpread, bool isParallel, int64_t chosenRows,
+                      int64_t chosenColumns, int64_t stream, int64_t prefetch) {
+    std::string text =
+        llvm::formatv("rows {0}, columns {1}: {2}; ", chosenRows, chosenColumns,
+                      plan.hasLanes ? "the innermost axis is kept, one lane an "
+                                      "element"
+                      : plan.reducesNothing ? "nothing is reduced"
+                                            : "the innermost axis is reduced")
+            .str();
+    std::string touched =
+        bytes ? llvm::formatv("{0} bytes read and written", *bytes).str()
+              : std::string("bytes known at run time");
+    if (!isSpread)
+      text += "on one thread: one tile";
+    else if (!isParallel)
+      text += "on one thread: " + touched;
+    else if (bytes)
+      text += "on all threads: " + touched;
+    else
+      text +=
+          llvm::formatv("on all threads above {0} bytes", serialBytes).str();
+    if (stream)
+      text +=
+          llvm::formatv("; results stored past the caches{0}",
+                        bytes ? std::string()
+                              : llvm::formatv(" above {0} bytes", stream).str())
+              .str();
+    if (prefetch)
+      text += llvm::formatv("; the next tile fetched into cache {0}", prefetch)
+                  .str();
+    return text;
   }
 
   static void refuse(RowOpInterface op, StringRef condition, StringRef reason) {
@@ -110,9 +137,16 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                              llvm::PowerOf2Ceil(std::max<int64_t>(extent, 1)));
   }
 
+  /// Elements of one row; nullopt when an extent is dynamic.
+  static std::optional<int64_t> rowElements(RowOpInterface op,
+                                            const TilePlan &plan) {
+    return staticExtent(op.getInput().getType(),
+                        complementAxes(plan.loopAxes, op.getRank()));
+  }
+
   /// R: several rows share the loads of scale and shift and overlap their
-  /// reductions, when a static number of rows is a multiple. Rows lie side by
-  /// side in memory only where the axes that a tile covers come last.
+  /// reductions. Rows lie side by side in memory only where the axes that a
+  /// tile covers come last.
   static int64_t chooseRows(RowOpInterface op, const TilePlan &plan) {
     if (!plan.rowAxis || op.getGroupedAxis())
       return 1;
@@ -120,12 +154,36 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
       if (axis < *plan.rowAxis)
         return 1;
     int64_t extent = op.getInput().getType().getDimSize(*plan.rowAxis);
-    if (ShapedType::isDynamic(extent))
-      return 1;
-    for (int64_t candidate : {4, 2})
-      if (extent > 0 && extent % candidate == 0)
-        return candidate;
-    return 1;
+    bool isStatic = ShapedType::isStatic(extent);
+    int64_t most = 4;
+    if (plan.reducesNothing) {
+      // Such tiles have whole rows only.
+      while (most > 1 && (!isStatic || extent == 0 || extent % most != 0))
+        most /= 2;
+      return most;
+    }
+    // Rows of a few elements fill vectors together.
+    if (std::optional<int64_t> elements = rowElements(op, plan);
+        elements && *elements <= 16)
+      most = 16;
+    if (isStatic)
+      most = std::min<int64_t>(
+          most, llvm::bit_floor<uint64_t>(std::max<int64_t>(extent, 1)));
+    return most;
+  }
+
+  /// The cache that holds R rows of x, the next R rows and what columns share:
+  /// the first where these are few.
+  static int64_t choosePrefetch(RowOpInterface op, const TilePlan &plan,
+                                int64_t chosenRows) {
+    constexpr int64_t kFirstCacheBytes = 12288;
+    if (!plan.rowAxis || plan.reducesNothing)
+      return 0;
+    std::optional<int64_t> elements = rowElements(op, plan);
+    int64_t bits = op.getInput().getType().getElementTypeBitWidth();
+    return elements && *elements <= kFirstCacheBytes * 8 / bits / chosenRows
+               ? 1
+               : 2;
   }
 
   /// Bytes of all operands and results, as many as fit into the result; nullopt

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
@@ -65,13 +66,17 @@ struct SeparateDestinations
     : public norm::impl::SeparateDestinationsPassBase<SeparateDestinations> {
   void runOnOperation() override {
     OpBuilder builder(&getContext());
-    // A value may be the destination of one op alone.
-    llvm::DenseSet<Value> taken;
+    // A value may be the destination of one op alone, or of one in each branch.
+    llvm::DenseMap<Value, SmallVector<Operation *>> taken;
     getOperation()->walk([&](Operation *op) {
       builder.setInsertionPoint(op);
       for (OpOperand *operand : destinationsOf(op)) {
-        bool isFirst = taken.insert(operand->get()).second;
-        if (!isFirst)
+        SmallVector<Operation *> &others = taken[operand->get()];
+        if (llvm::all_of(others, [&](Operation *other) {
+              return insideMutuallyExclusiveRegions(op, other);
+            }))
+          others.push_back(op);
+        else
           operand->set(separate(operand->get(), builder));
       }
     });

@@ -35,7 +35,6 @@ public:
   FailureOr<scf::ForallOp> run();
 
 private:
-  LogicalResult verifyRows();
   scf::ForallOp createLoop();
   LogicalResult fillBody(scf::ForallOp loop);
 
@@ -135,24 +134,7 @@ LogicalResult Tiler::fillBody(scf::ForallOp loop) {
   return success();
 }
 
-/// Rows of a vector are a static number: R divides the rows' extent.
-LogicalResult Tiler::verifyRows() {
-  if (!plan.rowAxis || strategy.getRows() == 1)
-    return success();
-  int64_t extent = op.getInput().getType().getDimSize(*plan.rowAxis);
-  if (!ShapedType::isDynamic(extent) && extent % strategy.getRows() == 0)
-    return success();
-  return op->emitOpError("expected the rows of '")
-         << kStrategyAttrName << "' to divide the extent of axis "
-         << *plan.rowAxis << ", "
-         << (ShapedType::isDynamic(extent) ? "a dynamic one"
-                                           : Twine(extent).str())
-         << ", got " << strategy.getRows();
-}
-
 FailureOr<scf::ForallOp> Tiler::run() {
-  if (failed(verifyRows()))
-    return failure();
   rewriter.setInsertionPoint(op);
   assertWholeGroups(op, rewriter);
   scf::ForallOp loop = createLoop();

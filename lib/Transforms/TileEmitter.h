@@ -18,6 +18,9 @@
 //   rows x columns   vector<RxC>      rows only      vector<R>
 //   columns only     vector<C>        neither        a scalar
 //
+// A reduction that repeats an earlier one with other values over the kept axes
+// is skipped where these are the same.
+//
 // Sums are blocked: no accumulator takes more than kMaxChain additions before
 // it is folded into the next level, and the tree depends on the reduced extents
 // and on C alone.
@@ -56,8 +59,8 @@ struct Step {
   Operation *anchor = nullptr;
   /// Values already computed in this step.
   DenseMap<Value, Vectorized> cache;
-  /// Of a step along a part of the columns: the steps along the columns that
-  /// have what the part is taken from, by what is added to stride * position.
+  /// Of a step along a part or a sample: the steps that have what it is taken
+  /// from, by what is added to stride * position.
   std::map<std::pair<int64_t, int64_t>, std::unique_ptr<Step>> sources;
 };
 
@@ -76,10 +79,7 @@ class TileEmitter {
 public:
   TileEmitter(const TileProgram &program, scf::ForallOp loop, int64_t columns)
       : program(program), loop(loop), loc(loop.getLoc()), columns(columns),
-        builder(loop.getTerminator()) {
-    if (program.getRowAxis() != TileProgram::kNoAxis)
-      rows = *program.getAxis(program.getRowAxis()).getStaticExtent();
-  }
+        builder(loop.getTerminator()) {}
 
   /// Replaces the program by its vector form; emits an error at the first op
   /// that has none, and fails.
@@ -92,15 +92,25 @@ private:
   using WholeFn = function_ref<FailureOr<Values>(const AxisSplit &, LoopFn)>;
 
   // The program: Vectorize.cpp.
+  /// Emits the whole program for vectors of `height` rows along `axis`, inside
+  /// `start`, and returns what it makes of the destinations of the outputs.
+  FailureOr<Values> emitProgram(int axis, int64_t height, Step start,
+                                ValueRange destinations);
+  /// A tile of fewer rows than a vector: one after the other.
+  FailureOr<Values> emitRowByRow(ValueRange destinations);
   LogicalResult emitReductions(int level);
+  LogicalResult emitSums(ArrayRef<linalg::GenericOp> sums);
+  FailureOr<SmallVector<Vectorized>>
+  computeSums(ArrayRef<linalg::GenericOp> sums);
+  /// Whether any of the pairs of values over the kept axes differs.
+  FailureOr<Value> differ(ArrayRef<std::pair<Value, Value>> pairs);
   LogicalResult emitKeptOps(int level);
-  LogicalResult emitOutputs();
+  FailureOr<Values> emitOutputs(ValueRange destinations);
   void eraseProgram();
 
   // Loops: VectorizeLoops.cpp.
-  /// Reduces `terms` over the reduced axes from `depth` on, starting from the
-  /// neutral elements.
-  FailureOr<Values> sumOver(unsigned depth, Step &step, ValueRange neutral,
+  /// Reduces `terms` over `axes`, starting from the neutral elements.
+  FailureOr<Values> sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
                             ArrayRef<vector::CombiningKind> kinds,
                             StepFn terms);
   /// Writes what is left of the outputs at a step along the first `depth` of
@@ -126,8 +136,10 @@ private:
   /// it.
   FailureOr<Vectorized> get(Value tensor, Step &step);
   Vectorized read(Value tensor, Step &step);
-  FailureOr<Vectorized> readPart(const TilePart &part, Step &step);
-  Step &sourceStep(Step &step, int64_t stride, int64_t offset, Value active);
+  FailureOr<Vectorized> readPart(Value tensor, const TilePart &part,
+                                 Step &step);
+  Step &sourceStep(Value tensor, const TilePart &part, Step &step,
+                   int64_t offset, Value active);
   Value takeAlternate(Value first, Value second, int64_t offset);
   Vectorized readBits(Value tensor, Step &step);
   Value write(Vectorized value, Value source, Value destination, Step &step);
@@ -153,7 +165,10 @@ private:
   const TileProgram &program;
   scf::ForallOp loop;
   Location loc;
-  int64_t columns, rows = 1;
+  int64_t columns;
+  /// The axis whose elements are the rows of a vector, and how many.
+  int rowAxis = TileProgram::kNoAxis;
+  int64_t rows = 1;
   OpBuilder builder;
   /// The tile before any swept axis is entered; its cache has the results of
   /// reductions and of what is computed between sweeps.

@@ -100,9 +100,19 @@ SmallVector<int> TileProgram::getWrittenAxes(Value tensor) const {
       sweptAxes, [&](int axis) { return llvm::is_contained(needed, axis); });
 }
 
-bool TileProgram::isFull(linalg::GenericOp op) const {
-  return llvm::any_of(getNeededAxes(op.getResult(0)),
+bool TileProgram::isFull(Value tensor) const {
+  return llvm::any_of(getNeededAxes(tensor),
                       [&](int axis) { return axes[axis].isSwept; });
+}
+
+SmallVector<int> TileProgram::getReducedAxes(linalg::GenericOp op) const {
+  SmallVector<int> list;
+  for (auto [axis, type] :
+       llvm::zip_equal(getLoopAxes(op), op.getIteratorTypesArray()))
+    if (type == utils::IteratorType::reduction)
+      list.push_back(axis);
+  return llvm::filter_to_vector(
+      sweptAxes, [&](int axis) { return llvm::is_contained(list, axis); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -201,6 +211,17 @@ static bool isDestination(Value tensor) {
       stripTensorCasts(tensor).getDefiningOp());
 }
 
+/// Whether a slice has all of its source's dimension `dim`.
+static bool isWholeDim(tensor::ExtractSliceOp slice, int64_t dim) {
+  OpFoldResult size = slice.getMixedSizes()[dim];
+  int64_t extent = slice.getSourceType().getDimSize(dim);
+  if (ShapedType::isStatic(extent))
+    return getConstantIntValue(size) == extent;
+  // A run-time size that is less than the extent has an op that says so.
+  auto value = dyn_cast<Value>(size);
+  return value && !value.getDefiningOp<affine::AffineMinOp>();
+}
+
 /// Every tensor dimension and every loop gets a number; an op's maps say which
 /// of them are the same axis.
 LogicalResult TileProgram::unifyAxes() {
@@ -240,8 +261,9 @@ LogicalResult TileProgram::unifyAxes() {
   llvm::IntEqClasses classes(count);
   for (tensor::ExtractSliceOp slice : slices) {
     int source = firstDim.at(stripTensorCasts(slice.getSource()));
-    for (int64_t dim = 0; dim + 1 < slice.getType().getRank(); ++dim)
-      classes.join(firstDim.at(slice.getResult()) + dim, source + dim);
+    for (int64_t dim = 0; dim < slice.getType().getRank(); ++dim)
+      if (isWholeDim(slice, dim))
+        classes.join(firstDim.at(slice.getResult()) + dim, source + dim);
   }
   auto join = [&](linalg::GenericOp op, Value tensor, AffineMap map) {
     auto it = firstDim.find(stripTensorCasts(tensor));
@@ -268,8 +290,10 @@ LogicalResult TileProgram::unifyAxes() {
       nameAxis(axis, dim, tensor);
     }
   }
-  for (tensor::ExtractSliceOp slice : slices)
-    axes[axesOf[slice.getResult()].back()].isPart = true;
+  for (tensor::ExtractSliceOp slice : slices) {
+    int last = axesOf[slice.getResult()].back();
+    axes[last].isPart = last != getAxesOf(slice.getSource()).back();
+  }
   for (linalg::GenericOp op : ops) {
     auto loops = llvm::map_to_vector(
         llvm::seq<int>(0, op.getNumLoops()),
@@ -340,8 +364,8 @@ void TileProgram::nameAxis(int number, int64_t dim, Value tensor) {
 //===----------------------------------------------------------------------===//
 
 /// The axes of one tensor order the sweeps: the first reduction's operand with
-/// the most, unless another's has more that are longer than 1; a tile without
-/// reductions goes by its widest result.
+/// the most, unless another's has more that are longer than 1, or as many that
+/// more ops run over; a tile without reductions goes by its widest result.
 SmallVector<int> TileProgram::findRootAxes() const {
   SmallVector<int> root;
   auto loopedAxes = [&](Value tensor) {
@@ -352,9 +376,20 @@ SmallVector<int> TileProgram::findRootAxes() const {
     return llvm::count_if(
         list, [&](int axis) { return axes[axis].getStaticExtent() != 1; });
   };
+  // A sample of the rows has axes of its own.
+  auto countOps = [&](ArrayRef<int> list) {
+    return llvm::count_if(ops, [&](linalg::GenericOp op) {
+      return llvm::all_of(list, [&](int axis) {
+        return llvm::is_contained(getLoopAxes(op), axis);
+      });
+    });
+  };
   auto widen = [&](Value tensor) {
     SmallVector<int> list = loopedAxes(tensor);
-    if (root.empty() || countLong(list) > countLong(root))
+    auto rank = [&](ArrayRef<int> axes) {
+      return std::make_pair(countLong(axes), countOps(axes));
+    };
+    if (root.empty() || rank(list) > rank(root))
       root = list;
   };
   for (linalg::GenericOp op : ops) {
@@ -419,9 +454,21 @@ LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
       isColumnReduced() || !isAtMost(axes[columnAxis].extent, columns);
   if (isColumnSwept)
     rowAxis = chooseRowAxis(rootAxes, rows);
-  if (rowAxis != kNoAxis && !axes[rowAxis].getStaticExtent())
-    return ops.front().emitError("cannot vectorize this tile: expected a "
-                                 "static number of rows, got a dynamic one");
+  if (rowAxis != kNoAxis)
+    vectorRows = axes[rowAxis].getStaticExtent().value_or(rows);
+
+  // A sample of reduced columns has columns of its own.
+  auto isBesideColumns = [&](int axis) {
+    return llvm::any_of(ops, [&](linalg::GenericOp op) {
+      return llvm::is_contained(getLoopAxes(op), axis) &&
+             llvm::is_contained(getLoopAxes(op), columnAxis);
+    });
+  };
+  if (isColumnReduced())
+    for (const auto &[tensor, list] : axesOf)
+      if (!list.empty() && axes[list.back()].isReduced &&
+          !isBesideColumns(list.back()))
+        axes[list.back()].isPart = true;
 
   for (auto [number, axis] : llvm::enumerate(axes)) {
     int id = number;
@@ -435,8 +482,6 @@ LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
           axis.isReduced || (id != rowAxis && axis.getStaticExtent() != 1);
   }
   auto note = [&](int axis) {
-    if (axes[axis].isReduced)
-      reducedAxes.push_back(axis);
     if (axes[axis].isSwept)
       sweptAxes.push_back(axis);
   };
@@ -458,8 +503,9 @@ LogicalResult TileProgram::checkParts() const {
   auto isPart = [&](int axis) { return axes[axis].isPart; };
   for (const auto &[tensor, list] : axesOf) {
     std::optional<TilePart> part = getPart(tensor);
+    bool isWhole = part && !isPart(list.back());
     bool isUnderstood =
-        !part ||
+        !part || (isWhole && part->stride == 1 && part->offset == 0) ||
         (isColumnReduced() && !axes[columnAxis].isPart &&
          getAxesOf(part->source).back() == columnAxis &&
          !getPart(part->source) && (part->stride == 1 || part->stride == 2) &&
@@ -475,9 +521,6 @@ LogicalResult TileProgram::checkParts() const {
 
 /// Whether the op's loops have a place in the sweeps.
 LogicalResult TileProgram::checkOp(linalg::GenericOp op) const {
-  if (isReduction(op) && op.getNumReductionLoops() != reducedAxes.size())
-    return op.emitError("cannot vectorize this op in a tile: expected every "
-                        "reduction to reduce the same axes");
   for (auto [loop, axis] : llvm::enumerate(getLoopAxes(op))) {
     if (op.getIteratorTypesArray()[loop] == utils::IteratorType::reduction)
       continue;

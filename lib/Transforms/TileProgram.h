@@ -31,7 +31,8 @@ struct TileAxis {
   bool isReduced = false;
   /// Whether it is visited step by step: reduced, or too long for a vector.
   bool isSwept = false;
-  /// Whether it runs over a part of the columns, as columns of its own.
+  /// Whether it runs over a part or a sample of the columns, as columns of its
+  /// own.
   bool isPart = false;
   /// Its extent inside the tile; null if only `tensor` knows it.
   OpFoldResult extent;
@@ -44,8 +45,9 @@ struct TileAxis {
   }
 };
 
-/// A part of the columns of a tensor that the tile computes: element b of the
-/// part is element `offset + stride * b` of `source`.
+/// A part of a tensor that the tile computes: element b along the innermost
+/// dimension is element `offset + stride * b` of `source`, along the others
+/// element b.
 struct TilePart {
   Value source;
   int64_t offset, stride;
@@ -67,12 +69,14 @@ public:
   ArrayRef<tensor::ParallelInsertSliceOp> getOutputs() const { return outputs; }
 
   const TileAxis &getAxis(int axis) const { return axes[axis]; }
-  /// Reduced axes, outermost first. Every reduction reduces all of them.
-  ArrayRef<int> getReducedAxes() const { return reducedAxes; }
+  /// The axes that a reduction reduces, outermost first.
+  SmallVector<int> getReducedAxes(linalg::GenericOp op) const;
   /// The axis whose elements fill a vector, innermost in memory.
   int getColumnAxis() const { return columnAxis; }
   /// The axis whose elements are the rows of a vector; kNoAxis if none.
   int getRowAxis() const { return rowAxis; }
+  /// How many rows a vector has; a tile at the end may have fewer.
+  int64_t getVectorRows() const { return vectorRows; }
   bool isColumnReduced() const { return axes[columnAxis].isReduced; }
   /// Whether the elements along `axis` fill a vector: the columns, or those of
   /// a part of them.
@@ -106,8 +110,8 @@ public:
   bool isReduction(linalg::GenericOp op) const {
     return op.getNumReductionLoops() > 0;
   }
-  /// Whether the op's results vary along a swept axis.
-  bool isFull(linalg::GenericOp op) const;
+  /// Whether what `tensor` holds varies along a swept axis.
+  bool isFull(Value tensor) const;
   /// How many reductions lie on the longest path to this op's operands: the
   /// number of the sweep that can compute it.
   int getLevel(linalg::GenericOp op) const { return levels.find(op)->second; }
@@ -129,8 +133,9 @@ private:
   SmallVector<linalg::GenericOp> ops;
   SmallVector<tensor::ParallelInsertSliceOp> outputs;
   SmallVector<TileAxis> axes;
-  SmallVector<int> reducedAxes, sweptAxes;
+  SmallVector<int> sweptAxes;
   int columnAxis = kNoAxis, rowAxis = kNoAxis;
+  int64_t vectorRows = 1;
   DenseMap<Value, SmallVector<int>> axesOf;
   DenseMap<Operation *, SmallVector<int>> loopAxes;
   DenseMap<Operation *, int> levels;

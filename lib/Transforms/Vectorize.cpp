@@ -60,12 +60,164 @@ matchCombiner(linalg::GenericOp op, unsigned result) {
 }
 
 LogicalResult TileEmitter::emitReductions(int level) {
-  SmallVector<Accumulation> sums;
-  Values neutral;
-  SmallVector<vector::CombiningKind> kinds;
+  // Those that reduce the same axes share a sweep.
+  SmallVector<SmallVector<linalg::GenericOp>> groups;
   for (linalg::GenericOp op : program.getOps()) {
     if (!program.isReduction(op) || program.getLevel(op) != level)
       continue;
+    SmallVector<int> axes = program.getReducedAxes(op);
+    auto *group = llvm::find_if(groups, [&](ArrayRef<linalg::GenericOp> other) {
+      return program.getReducedAxes(other.front()) == axes;
+    });
+    if (group == groups.end())
+      group = groups.insert(groups.end(), SmallVector<linalg::GenericOp>());
+    group->push_back(op);
+  }
+  for (ArrayRef<linalg::GenericOp> group : groups)
+    if (failed(emitSums(group)))
+      return failure();
+  return success();
+}
+
+namespace {
+/// An earlier reduction with the same terms, but for some values over the kept
+/// axes: pairs of what it reads and what the later one reads in its place.
+struct EarlierReduction {
+  linalg::GenericOp op;
+  SmallVector<std::pair<Value, Value>> pairs;
+};
+} // namespace
+
+static bool isSameFill(const TileProgram &program, Value a, Value b) {
+  Attribute x, y;
+  Value scalarA = program.getFillValue(a), scalarB = program.getFillValue(b);
+  return scalarA && scalarB && matchPattern(scalarA, m_Constant(&x)) &&
+         matchPattern(scalarB, m_Constant(&y)) && x == y;
+}
+
+/// Whether `op` repeats `earlier`, and what it reads instead.
+static std::optional<EarlierReduction> matchRepeated(const TileProgram &program,
+                                                     linalg::GenericOp earlier,
+                                                     linalg::GenericOp op) {
+  if (earlier.getNumOperands() != op.getNumOperands() ||
+      earlier.getNumDpsInits() != op.getNumDpsInits() ||
+      earlier.getIndexingMaps() != op.getIndexingMaps() ||
+      program.getReducedAxes(earlier) != program.getReducedAxes(op) ||
+      !OperationEquivalence::isRegionEquivalentTo(
+          &earlier.getRegion(), &op.getRegion(),
+          OperationEquivalence::IgnoreLocations))
+    return std::nullopt;
+  for (auto [a, b] : llvm::zip_equal(earlier.getDpsInits(), op.getDpsInits()))
+    if (!isSameFill(program, a, b))
+      return std::nullopt;
+  EarlierReduction match{earlier, {}};
+  for (auto [a, b] :
+       llvm::zip_equal(earlier.getDpsInputs(), op.getDpsInputs())) {
+    if (a == b)
+      continue;
+    if (!isa<RankedTensorType>(a.getType()) || program.isFull(a) ||
+        program.isFull(b) || !isa<FloatType>(getElementTypeOrSelf(a)))
+      return std::nullopt;
+    match.pairs.push_back({a, b});
+  }
+  return match;
+}
+
+static std::optional<EarlierReduction> findRepeated(const TileProgram &program,
+                                                    linalg::GenericOp op) {
+  for (linalg::GenericOp earlier : program.getOps())
+    if (program.isReduction(earlier) &&
+        program.getLevel(earlier) < program.getLevel(op))
+      if (auto match = matchRepeated(program, earlier, op))
+        return match;
+  return std::nullopt;
+}
+
+FailureOr<Value> TileEmitter::differ(ArrayRef<std::pair<Value, Value>> pairs) {
+  Value any;
+  for (auto [a, b] : pairs) {
+    FailureOr<Vectorized> x = get(a, base), y = get(b, base);
+    if (failed(x) || failed(y))
+      return failure();
+    bool hasRows = x->hasRows || y->hasRows;
+    bool hasColumns = x->hasColumns || y->hasColumns;
+    // A NaN differs from itself: then sums are computed again.
+    Value changed =
+        arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE,
+                              broadcast(*x, hasRows, hasColumns).value,
+                              broadcast(*y, hasRows, hasColumns).value);
+    if (auto type = dyn_cast<VectorType>(changed.getType())) {
+      auto flat = VectorType::get({type.getNumElements()}, builder.getI1Type());
+      changed = vector::ReductionOp::create(
+          builder, loc, vector::CombiningKind::OR,
+          vector::ShapeCastOp::create(builder, loc, flat, changed));
+    }
+    any = any ? arith::OrIOp::create(builder, loc, any, changed) : changed;
+  }
+  return any;
+}
+
+/// Computes the results of reductions over the same axes in one sweep, or takes
+/// them from an earlier one that they all repeat.
+LogicalResult TileEmitter::emitSums(ArrayRef<linalg::GenericOp> sums) {
+  SmallVector<EarlierReduction> earlier;
+  SmallVector<std::pair<Value, Value>> pairs;
+  SmallVector<Vectorized> known;
+  for (linalg::GenericOp op : sums)
+    if (std::optional<EarlierReduction> match = findRepeated(program, op)) {
+      earlier.push_back(*match);
+      llvm::append_range(pairs, match->pairs);
+      for (Value result : match->op->getResults())
+        known.push_back(base.cache.lookup(result));
+    }
+
+  FailureOr<SmallVector<Vectorized>> values;
+  if (earlier.size() != sums.size() || pairs.empty()) {
+    values = computeSums(sums);
+  } else {
+    FailureOr<Value> changed = differ(pairs);
+    if (failed(changed))
+      return failure();
+    auto ifOp = scf::IfOp::create(
+        builder, loc,
+        llvm::map_to_vector(known, [](auto &v) { return v.value.getType(); }),
+        *changed, /*withElseRegion=*/true);
+    // What is computed inside is not there outside.
+    auto outside = base.cache;
+    OpBuilder::InsertionGuard guard(builder);
+    auto yield = [&](Block *block, ArrayRef<Vectorized> list) {
+      builder.setInsertionPointToEnd(block);
+      scf::YieldOp::create(builder, loc, llvm::map_to_vector(list, [](auto &v) {
+                             return v.value;
+                           }));
+    };
+    builder.setInsertionPointToStart(ifOp.thenBlock());
+    values = computeSums(sums);
+    base.cache = std::move(outside);
+    if (failed(values))
+      return failure();
+    yield(ifOp.thenBlock(), *values);
+    yield(ifOp.elseBlock(), known);
+    for (auto [value, result] : llvm::zip_equal(*values, ifOp.getResults()))
+      value.value = result;
+  }
+  if (failed(values))
+    return failure();
+  const Vectorized *next = values->begin();
+  for (linalg::GenericOp op : sums)
+    for (Value result : op->getResults())
+      base.cache[result] = *next++;
+  return success();
+}
+
+FailureOr<SmallVector<Vectorized>>
+TileEmitter::computeSums(ArrayRef<linalg::GenericOp> ops) {
+  SmallVector<int> reducedAxes = program.getReducedAxes(ops.front());
+  bool reducesColumns = program.isColumns(reducedAxes.back());
+  SmallVector<Accumulation> sums;
+  Values neutral;
+  SmallVector<vector::CombiningKind> kinds;
+  for (linalg::GenericOp op : ops)
     for (OpResult result : op->getResults()) {
       auto combiner = matchCombiner(op, result.getResultNumber());
       if (failed(combiner))
@@ -74,22 +226,19 @@ LogicalResult TileEmitter::emitReductions(int level) {
         return op.emitError("cannot vectorize this reduction in a tile: "
                             "expected a filled destination");
       SmallVector<int> axes = program.getAxesOf(result);
-      bool hasRows = program.getRowAxis() != TileProgram::kNoAxis &&
-                     llvm::is_contained(axes, program.getRowAxis());
-      bool hasColumns = program.isColumnReduced() ||
-                        llvm::is_contained(axes, program.getColumnAxis());
+      bool hasRows =
+          rowAxis != TileProgram::kNoAxis && llvm::is_contained(axes, rowAxis);
+      bool hasColumns =
+          reducesColumns || llvm::is_contained(axes, program.getColumnAxis());
       sums.push_back({op, result.getResultNumber(), combiner->first,
                       combiner->second, hasRows, hasColumns});
       kinds.push_back(combiner->first);
       Value zero = arith::ConstantOp::create(builder, loc, combiner->second);
       neutral.push_back(broadcast({zero}, hasRows, hasColumns).value);
     }
-  }
-  if (sums.empty())
-    return success();
 
   FailureOr<Values> totals = sumOver(
-      0, base, neutral, kinds,
+      reducedAxes, base, neutral, kinds,
       [&](Step &step, ValueRange neutrals) -> FailureOr<Values> {
         Values terms;
         SmallVector<Vectorized> current;
@@ -103,7 +252,7 @@ LogicalResult TileEmitter::emitReductions(int level) {
               broadcast(current[sum.result], sum.hasRows, sum.hasColumns).value;
           // Columns beyond the tile must not count, whatever a masked lane
           // computed.
-          if (step.activeColumns && program.isColumnReduced()) {
+          if (step.activeColumns && reducesColumns) {
             SmallVector<bool> dims(sum.hasRows ? 1 : 0, false);
             dims.push_back(true);
             term = arith::SelectOp::create(builder, loc, activeMask(step, dims),
@@ -116,29 +265,29 @@ LogicalResult TileEmitter::emitReductions(int level) {
   if (failed(totals))
     return failure();
 
+  SmallVector<Vectorized> values;
   for (auto [sum, total] : llvm::zip_equal(sums, *totals)) {
     Value init = program.getFillValue(sum.op.getDpsInits()[sum.result]);
-    Vectorized value;
-    if (program.isColumnReduced()) {
-      Value acc = broadcast({init}, sum.hasRows, false).value;
-      SmallVector<bool> reducedDims(sum.hasRows ? 1 : 0, false);
-      reducedDims.push_back(true);
-      value = {vector::MultiDimReductionOp::create(builder, loc, total, acc,
-                                                   reducedDims, sum.kind),
-               sum.hasRows, false};
-    } else {
+    if (!reducesColumns) {
       Value acc = broadcast({init}, sum.hasRows, sum.hasColumns).value;
-      value = {vector::makeArithReduction(builder, loc, sum.kind, total, acc),
-               sum.hasRows, sum.hasColumns};
+      values.push_back(
+          {vector::makeArithReduction(builder, loc, sum.kind, total, acc),
+           sum.hasRows, sum.hasColumns});
+      continue;
     }
-    base.cache[sum.op->getResult(sum.result)] = value;
+    Value acc = broadcast({init}, sum.hasRows, false).value;
+    SmallVector<bool> reducedDims(sum.hasRows ? 1 : 0, false);
+    reducedDims.push_back(true);
+    values.push_back({vector::MultiDimReductionOp::create(
+                          builder, loc, total, acc, reducedDims, sum.kind),
+                      sum.hasRows, false});
   }
-  return success();
+  return values;
 }
 
 LogicalResult TileEmitter::emitKeptOps(int level) {
   for (linalg::GenericOp op : program.getOps()) {
-    if (program.isReduction(op) || program.isFull(op) ||
+    if (program.isReduction(op) || program.isFull(op->getResult(0)) ||
         program.getLevel(op) != level)
       continue;
     SmallVector<Vectorized> results;
@@ -152,10 +301,10 @@ LogicalResult TileEmitter::emitKeptOps(int level) {
 
 namespace {
 /// Outputs that one nest of loops writes: those that vary along its axes or
-/// along the outer ones only.
+/// along the outer ones only. By their numbers.
 struct OutputNest {
   SmallVector<int> axes;
-  SmallVector<tensor::ParallelInsertSliceOp> outputs;
+  SmallVector<unsigned> outputs;
 };
 } // namespace
 
@@ -173,6 +322,8 @@ static SmallVector<OutputNest> groupOutputs(const TileProgram &program) {
   SmallVector<OutputNest> nests(1);
   for (auto [size, number] : order) {
     tensor::ParallelInsertSliceOp output = program.getOutputs()[number];
+    if (program.getFillValue(output.getSource()))
+      continue;
     SmallVector<int> axes = program.getWrittenAxes(output.getSource());
     auto *nest = nests.begin();
     if (!axes.empty())
@@ -181,40 +332,28 @@ static SmallVector<OutputNest> groupOutputs(const TileProgram &program) {
       });
     if (nest == nests.end())
       nest = nests.insert(nests.end(), {axes, {}});
-    nest->outputs.push_back(output);
+    nest->outputs.push_back(number);
   }
   return nests;
 }
 
-LogicalResult TileEmitter::emitOutputs() {
+FailureOr<SmallVector<Value>>
+TileEmitter::emitOutputs(ValueRange destinations) {
+  Values results(destinations);
   for (OutputNest &nest : groupOutputs(program)) {
-    Values sources, destinations;
-    SmallVector<tensor::ParallelInsertSliceOp> computed;
-    for (tensor::ParallelInsertSliceOp output : nest.outputs) {
-      Value source = output.getSource();
-      Value destination = tensor::ExtractSliceOp::create(
-          builder, loc, cast<RankedTensorType>(source.getType()),
-          output.getDest(), output.getMixedOffsets(), output.getMixedSizes(),
-          output.getMixedStrides());
-      // A fill has no axes: it stays one, of what it is to fill.
-      if (Value scalar = program.getFillValue(source)) {
-        output.getSourceMutable().assign(
-            linalg::FillOp::create(builder, loc, scalar, destination)
-                .getResult(0));
-        continue;
-      }
-      computed.push_back(output);
-      sources.push_back(source);
-      destinations.push_back(destination);
+    Values sources, targets;
+    for (unsigned number : nest.outputs) {
+      tensor::ParallelInsertSliceOp output = program.getOutputs()[number];
+      sources.push_back(output.getSource());
+      targets.push_back(destinations[number]);
     }
-    FailureOr<Values> written =
-        writeOver(nest.axes, 0, base, sources, destinations);
+    FailureOr<Values> written = writeOver(nest.axes, 0, base, sources, targets);
     if (failed(written))
       return failure();
-    for (auto [output, tensor] : llvm::zip_equal(computed, *written))
-      output.getSourceMutable().assign(tensor);
+    for (auto [number, tensor] : llvm::zip_equal(nest.outputs, *written))
+      results[number] = tensor;
   }
-  return success();
+  return results;
 }
 
 /// Erases the ops that the vector form replaces, and makes what asked for the
@@ -239,7 +378,12 @@ void TileEmitter::eraseProgram() {
       op.erase();
 }
 
-LogicalResult TileEmitter::run() {
+FailureOr<SmallVector<Value>>
+TileEmitter::emitProgram(int axis, int64_t height, Step start,
+                         ValueRange destinations) {
+  rowAxis = axis;
+  rows = height;
+  base = std::move(start);
   // Columns that fit one vector: the tile holds up to C of them.
   if (!program.getAxis(program.getColumnAxis()).isSwept &&
       program.getAxis(program.getColumnAxis()).getStaticExtent() != columns)
@@ -251,8 +395,65 @@ LogicalResult TileEmitter::run() {
   for (int level = 0; level <= last; ++level)
     if (failed(emitKeptOps(level)) || failed(emitReductions(level)))
       return failure();
-  if (failed(emitOutputs()))
+  return emitOutputs(destinations);
+}
+
+FailureOr<SmallVector<Value>>
+TileEmitter::emitRowByRow(ValueRange destinations) {
+  return forLoop(index(0), extentOf(program.getRowAxis()), 1, destinations,
+                 [&](Value row, ValueRange carried) {
+                   Step start;
+                   start.position[program.getRowAxis()] = row;
+                   return emitProgram(TileProgram::kNoAxis, 1, std::move(start),
+                                      carried);
+                 });
+}
+
+LogicalResult TileEmitter::run() {
+  Values destinations;
+  for (tensor::ParallelInsertSliceOp output : program.getOutputs()) {
+    Value source = output.getSource();
+    destinations.push_back(tensor::ExtractSliceOp::create(
+        builder, loc, cast<RankedTensorType>(source.getType()),
+        output.getDest(), output.getMixedOffsets(), output.getMixedSizes(),
+        output.getMixedStrides()));
+    // A fill has no axes: it stays one, of what it is to fill.
+    if (Value scalar = program.getFillValue(source))
+      destinations.back() =
+          linalg::FillOp::create(builder, loc, scalar, destinations.back())
+              .getResult(0);
+  }
+
+  int axis = program.getRowAxis();
+  int64_t height = program.getVectorRows();
+  FailureOr<Values> written;
+  if (axis == TileProgram::kNoAxis || program.getAxis(axis).getStaticExtent()) {
+    written = emitProgram(axis, height, Step(), destinations);
+  } else {
+    Value isWhole = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::eq, extentOf(axis), index(height));
+    auto ifOp =
+        scf::IfOp::create(builder, loc, TypeRange(destinations), isWhole,
+                          /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    auto fill = [&](Block *block, auto emit) {
+      builder.setInsertionPointToStart(block);
+      FailureOr<Values> values = emit();
+      if (succeeded(values))
+        scf::YieldOp::create(builder, loc, *values);
+      return succeeded(values);
+    };
+    if (!fill(
+            ifOp.thenBlock(),
+            [&] { return emitProgram(axis, height, Step(), destinations); }) ||
+        !fill(ifOp.elseBlock(), [&] { return emitRowByRow(destinations); }))
+      return failure();
+    written = Values(ifOp.getResults());
+  }
+  if (failed(written))
     return failure();
+  for (auto [output, tensor] : llvm::zip(program.getOutputs(), *written))
+    tensor::ParallelInsertSliceOp(output).getSourceMutable().assign(tensor);
   eraseProgram();
   return success();
 }

@@ -128,12 +128,12 @@ FailureOr<SmallVector<Value>> TileEmitter::walkAxis(int axis, Step &outer,
 }
 
 FailureOr<SmallVector<Value>>
-TileEmitter::sumOver(unsigned depth, Step &step, ValueRange neutral,
+TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
                      ArrayRef<vector::CombiningKind> kinds, StepFn terms) {
-  if (depth == program.getReducedAxes().size())
+  if (axes.empty())
     return terms(step, neutral);
   return walkAxis(
-      program.getReducedAxes()[depth], step, neutral,
+      axes.front(), step, neutral,
       [&](const AxisSplit &split, LoopFn body) {
         return blockedLoop(chainLevels(split.wholeSteps), index(0),
                            split.wholeEnd, split.width, neutral, neutral, kinds,
@@ -141,7 +141,7 @@ TileEmitter::sumOver(unsigned depth, Step &step, ValueRange neutral,
       },
       [&](Step &inner, ValueRange carried) -> FailureOr<Values> {
         FailureOr<Values> values =
-            sumOver(depth + 1, inner, neutral, kinds, terms);
+            sumOver(axes.drop_front(), inner, neutral, kinds, terms);
         if (failed(values))
           return failure();
         for (auto [value, sum, kind] : llvm::zip_equal(*values, carried, kinds))

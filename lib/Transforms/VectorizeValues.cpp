@@ -70,8 +70,7 @@ void TileEmitter::locate(Value tensor, Step &step, Values &indices,
                          SmallVectorImpl<bool> &dimIsColumns) {
   for (auto [dim, axis] : llvm::enumerate(program.getAxesOf(tensor))) {
     bool isColumns = program.isColumns(axis);
-    if (isColumns ||
-        (axis != TileProgram::kNoAxis && axis == program.getRowAxis())) {
+    if (isColumns || (axis != TileProgram::kNoAxis && axis == rowAxis)) {
       dims.push_back(builder.getAffineDimExpr(dim));
       dimIsColumns.push_back(isColumns);
     }
@@ -202,25 +201,34 @@ Value TileEmitter::write(Vectorized value, Value source, Value destination,
       .getResult();
 }
 
-/// The step along the columns at `stride` times the position of `step`, a step
-/// along a part of them, plus `offset`. Values that were computed in it are
-/// found again.
-Step &TileEmitter::sourceStep(Step &step, int64_t stride, int64_t offset,
-                              Value active) {
-  std::unique_ptr<Step> &source = step.sources[{stride, offset}];
+/// The step where the source of a part has what the part has at `step`: at
+/// `stride` times its position, plus `offset`, along the columns, and at the
+/// same along other axes. Values that were computed in it are found again.
+Step &TileEmitter::sourceStep(Value tensor, const TilePart &part, Step &step,
+                              int64_t offset, Value active) {
+  std::unique_ptr<Step> &source = step.sources[{part.stride, offset}];
   if (source)
     return *source;
   source = std::make_unique<Step>();
   source->outer = step.outer;
-  source->axis = program.getColumnAxis();
+  source->axis = step.axis;
   source->position = step.position;
-  Value position = step.position.lookup(step.axis);
-  if (stride != 1)
-    position = arith::MulIOp::create(builder, loc, position, index(stride));
-  if (offset != 0)
-    position = arith::AddIOp::create(builder, loc, position, index(offset));
-  source->position[source->axis] = position;
   source->activeColumns = active;
+  for (auto [own, axis] : llvm::zip_equal(program.getAxesOf(tensor),
+                                          program.getAxesOf(part.source))) {
+    auto it = step.position.find(own);
+    if (own == axis || it == step.position.end())
+      continue;
+    Value position = it->second;
+    if (program.isColumns(own) && part.stride != 1)
+      position =
+          arith::MulIOp::create(builder, loc, position, index(part.stride));
+    if (program.isColumns(own) && offset != 0)
+      position = arith::AddIOp::create(builder, loc, position, index(offset));
+    source->position[axis] = position;
+    if (own == step.axis)
+      source->axis = axis;
+  }
   return *source;
 }
 
@@ -241,12 +249,13 @@ Value TileEmitter::takeAlternate(Value first, Value second, int64_t offset) {
   return result;
 }
 
-/// A part of the columns of a computed tensor, at a step along the part: what
-/// it is a part of is computed at the columns that the part asks for.
-FailureOr<Vectorized> TileEmitter::readPart(const TilePart &part, Step &step) {
+/// A part of a computed tensor, at a step along the part: what it is a part of
+/// is computed where the part asks for it.
+FailureOr<Vectorized> TileEmitter::readPart(Value tensor, const TilePart &part,
+                                            Step &step) {
   if (part.stride == 1)
     return get(part.source,
-               sourceStep(step, 1, part.offset, step.activeColumns));
+               sourceStep(tensor, part, step, part.offset, step.activeColumns));
   // C columns of the part lie among 2 C columns: the first C, then others.
   Value first, second;
   if (step.activeColumns) {
@@ -255,9 +264,10 @@ FailureOr<Vectorized> TileEmitter::readPart(const TilePart &part, Step &step) {
     first = arith::MinUIOp::create(builder, loc, all, index(columns));
     second = arith::SubIOp::create(builder, loc, all, first);
   }
-  FailureOr<Vectorized> low = get(part.source, sourceStep(step, 2, 0, first));
+  FailureOr<Vectorized> low =
+      get(part.source, sourceStep(tensor, part, step, 0, first));
   FailureOr<Vectorized> high =
-      get(part.source, sourceStep(step, 2, columns, second));
+      get(part.source, sourceStep(tensor, part, step, columns, second));
   if (failed(low) || failed(high) || !low->hasColumns)
     return low;
   return Vectorized{takeAlternate(low->value, high->value, part.offset),
@@ -282,7 +292,7 @@ FailureOr<Vectorized> TileEmitter::get(Value tensor, Step &step) {
     builder.setInsertionPoint(place->anchor);
   linalg::GenericOp producer = program.getProducer(tensor);
   if (std::optional<TilePart> part = program.getPart(tensor)) {
-    FailureOr<Vectorized> value = readPart(*part, *place);
+    FailureOr<Vectorized> value = readPart(tensor, *part, *place);
     if (succeeded(value))
       place->cache[tensor] = *value;
     return value;

@@ -64,7 +64,7 @@ func.func private @prefetch() attributes {a = #norm.cpu<rows = 1, columns = 8, p
 
 // -----
 
-// expected-error @+1 {{expected ','}}
+// expected-error @+1 {{struct is missing required parameter: columns}}
 func.func private @missing() attributes {a = #norm.cpu<rows = 1>}
 
 // -----

@@ -2,20 +2,21 @@
 // RUN: norm-opt %s --norm-configure --remarks-filter="norm-configure" 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: norm-opt %s --norm-configure="rows=1 columns=16" | FileCheck %s --check-prefix=FORCED
 
-// Rows are shared four at a time when their number is a multiple; a big tensor
-// goes to all threads.
+// Four rows at a time; a big tensor goes to all threads, past the caches, and
+// the next rows are fetched while these are stored.
 // CHECK-LABEL: func @big
-// CHECK: norm.layer_norm {{.*}} {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true>}
-// REMARK: {{.*}}rows 4, columns 32: the innermost axis is reduced; on all threads
+// CHECK: norm.layer_norm {{.*}} {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 1>}
+// REMARK: {{.*}}rows 4, columns 32: the innermost axis is reduced; on all threads: 25165824 bytes read and written; results stored past the caches; the next tile fetched into cache 1
 // FORCED-LABEL: func @big
-// FORCED: #norm.cpu<rows = 1, columns = 16, parallel = true>
+// FORCED: #norm.cpu<rows = 1, columns = 16, parallel = true,
 func.func @big(%x: tensor<4096x768xf32>) -> tensor<4096x768xf32> {
   %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<4096x768xf32> -> tensor<4096x768xf32>
   return %y : tensor<4096x768xf32>
 }
 
 // CHECK-LABEL: func @small
-// CHECK: #norm.cpu<rows = 2, columns = 32, parallel = false>
+// CHECK: #norm.cpu<rows = 4, columns = 1, parallel = false>
+// CHECK: #norm.cpu<rows = 4, columns = 32, parallel = false>
 // REMARK: {{.*}}on one thread: 48 bytes read and written
 func.func @small(%x: tensor<6x1xf32>, %z: tensor<6x768xf32>) -> (tensor<6x1xf32>, tensor<6x768xf32>) {
   %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<6x1xf32> -> tensor<6x1xf32>
@@ -26,9 +27,9 @@ func.func @small(%x: tensor<6x1xf32>, %z: tensor<6x768xf32>) -> (tensor<6x1xf32>
 // The columns follow from the reduced extent and the compute type, never from
 // the number of rows: they decide the bits of a row.
 // CHECK-LABEL: func @columns
-// CHECK: rows = 1, columns = 8,
+// CHECK: rows = 2, columns = 8,
 // CHECK: rows = 4, columns = 8,
-// CHECK: rows = 1, columns = 8,
+// CHECK: rows = 16, columns = 8,
 // CHECK: rows = 1, columns = 16,
 // CHECK: rows = 1, columns = 32,
 func.func @columns(%a: tensor<3x5xf32>, %b: tensor<4x5xf32>, %c: tensor<?x5xf32>, %d: tensor<1x768xf64>, %e: tensor<1x?xbf16>) {
@@ -38,6 +39,15 @@ func.func @columns(%a: tensor<3x5xf32>, %b: tensor<4x5xf32>, %c: tensor<?x5xf32>
   %3 = norm.rms_norm %d axes [1] epsilon none : tensor<1x768xf64> -> tensor<1x768xf64>
   %4 = norm.rms_norm %e axes [1] epsilon none : tensor<1x?xbf16> -> tensor<1x?xbf16>
   return
+}
+
+// What only run time knows is decided there.
+// CHECK-LABEL: func @dynamic
+// CHECK: #norm.cpu<rows = 4, columns = 32, parallel = true, serial_bytes = 262144, stream_bytes = 4194304, prefetch = 2>
+// REMARK: {{.*}}on all threads above 262144 bytes; results stored past the caches above 4194304 bytes; the next tile fetched into cache 2
+func.func @dynamic(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %y = norm.rms_norm %x axes [1] epsilon none : tensor<?x?xf32> -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
 }
 
 // What somebody wrote stays.

@@ -15,7 +15,9 @@
 // CHECK: linalg.generic {{.*}} ["parallel", "reduction"]{{.*}} ins(%[[X]], %[[K]]
 // CHECK: %[[C:.+]] = arith.extf
 // CHECK-NEXT: arith.select %{{.+}}, %[[C]], %[[ZERO]]
-// CHECK: %[[M:.+]] = linalg.generic {{.*}} ["parallel"]{{.*}} ins(%{{[0-9]+}}, %[[N]]
+// CHECK: %[[M_0:.+]] = linalg.generic {{.*}} ["parallel"]{{.*}} ins(%{{[0-9]+}}, %[[N]]
+// CHECK: linalg.generic {{.*}} ["parallel", "reduction"]{{.*}} ins(%[[X]], %[[M_0]], %[[K]]
+// CHECK: %[[M:.+]] = linalg.generic {{.*}} ["parallel"]{{.*}} ins(%[[M_0]], %{{.+}}, %{{.+}}, %[[N]]
 // CHECK: %[[SUMS:.+]]:2 = linalg.generic {{.*}} ["parallel", "reduction"]{{.*}} ins(%[[X]], %[[M]], %[[K]]
 // CHECK: %[[D:.+]] = arith.subf
 // CHECK-NEXT: %[[MASKED:.+]] = arith.select %{{.+}}, %[[D]], %[[ZERO]]

@@ -35,21 +35,27 @@ func.func @rms_norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   return %y : tensor<4x8xf32>
 }
 
-// The mean, refined by a sweep about its first value; then the deviations about
-// it, corrected. The variance is never a difference of mean squares, and what is
+// The sums about a sampled mean, here the mean of all, and about what the guard
+// makes of it. The variance is never a difference of mean squares, and what is
 // left of the mean is subtracted before the product.
 // CHECK-LABEL: func @layer_norm
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<4x8xf32>
 // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
+// CHECK-DAG: %[[FOUR:.+]] = arith.constant 4.000000e+00 : f32
 // CHECK-DAG: %[[N:.+]] = arith.constant 8.000000e+00 : f32
 // CHECK: linalg.generic {{.*}} ["parallel", "reduction"]{{.*}} ins(%[[X]]
 // CHECK-NOT: arith.mulf
 // CHECK: arith.addf
-// CHECK: %[[ROUGH:.+]] = linalg.generic {{.*}} ["parallel"]
-// CHECK: linalg.generic {{.*}} ["parallel", "reduction"]{{.*}} ins(%[[X]], %[[ROUGH]]
-// CHECK: arith.subf
-// CHECK-NOT: arith.mulf
-// CHECK: %[[MEAN:.+]] = linalg.generic {{.*}} ["parallel"]{{.*}} ins(%{{[0-9]+}}, %[[ROUGH]]
+// CHECK: %[[SAMPLE:.+]] = linalg.generic {{.*}} ["parallel"]
+// CHECK: %[[FIRST:.+]]:2 = linalg.generic {{.*}} ["parallel", "reduction"]{{.*}} ins(%[[X]], %[[SAMPLE]]
+// CHECK: %[[MEAN:.+]] = linalg.generic {{.*}} ["parallel"]{{.*}} ins(%[[SAMPLE]], %[[FIRST]]#0, %[[FIRST]]#1
+// CHECK: ^bb0(%[[OLD:[a-z0-9_]+]]: f32, %{{[a-z0-9_]+}}: f32, %[[S:[a-z0-9_]+]]: f32
+// CHECK: %[[REST:.+]] = arith.divf %[[S]], %[[N]]
+// CHECK: %[[SQUARES:.+]] = arith.maximumf
+// CHECK: %[[LIMIT:.+]] = arith.mulf %[[SQUARES]], %[[FOUR]]
+// CHECK: %[[FAR:.+]] = arith.cmpf ogt, %{{.+}}, %[[LIMIT]]
+// CHECK: %[[MOVED:.+]] = arith.addf %[[OLD]], %[[REST]]
+// CHECK: arith.select %[[FAR]], %[[MOVED]], %[[OLD]]
 // CHECK: %[[DEVIATIONS:.+]]:2 = linalg.generic {{.*}} ["parallel", "reduction"]{{.*}} ins(%[[X]], %[[MEAN]]
 // CHECK: %[[D:.+]] = arith.subf %{{.+}}, %{{.+}}
 // CHECK: arith.mulf %[[D]], %[[D]]
@@ -168,6 +174,14 @@ func.func @epsilon_in_f64(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
   return %y : tensor<4x8xbf16>
 }
 
+// A sample is the first 64 elements along the innermost reduced axis.
+// CHECK-LABEL: func @sample
+// CHECK: tensor.extract_slice %{{.+}}[0, 0, 0] [1, 4, 64] [1, 1, 1] : tensor<3x4x100xf32> to tensor<1x4x64xf32>
+func.func @sample(%x: tensor<3x4x100xf32>) -> tensor<3x4x100xf32> {
+  %y = norm.layer_norm %x axes [0, 2] epsilon none : tensor<3x4x100xf32> -> tensor<3x4x100xf32>
+  return %y : tensor<3x4x100xf32>
+}
+
 //===----------------------------------------------------------------------===//
 // Correction, empty and dynamic extents
 //===----------------------------------------------------------------------===//
@@ -178,8 +192,9 @@ func.func @epsilon_in_f64(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
 // CHECK-DAG: %[[N_1:.+]] = arith.constant 7.000000e+00 : f32
 // CHECK: arith.divf %{{.+}}, %[[N]]
 // CHECK: arith.divf %{{.+}}, %[[N]]
-// CHECK: arith.maximumf
-// CHECK-NEXT: arith.divf %{{.+}}, %[[N_1]]
+// CHECK: arith.cmpf ogt
+// CHECK: %[[SQUARES:.+]] = arith.maximumf
+// CHECK-NEXT: arith.divf %[[SQUARES]], %[[N_1]]
 func.func @correction(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %y = norm.layer_norm %x axes [1] epsilon none correction 1 : tensor<4x8xf32> -> tensor<4x8xf32>
   return %y : tensor<4x8xf32>
@@ -201,8 +216,9 @@ func.func @correction(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK-DAG: %[[N_1:.+]] = arith.sitofp %[[SAFE_LESS]] : i64 to f32
 // CHECK: ["reduction", "parallel", "reduction"]
 // CHECK: arith.divf %{{.+}}, %[[N]]
-// CHECK: arith.maximumf
-// CHECK-NEXT: arith.divf %{{.+}}, %[[N_1]]
+// CHECK: arith.cmpf ogt
+// CHECK: %[[SQUARES:.+]] = arith.maximumf
+// CHECK-NEXT: arith.divf %[[SQUARES]], %[[N_1]]
 func.func @dynamic(%x: tensor<?x?x?xf32>) -> (tensor<?x?x?xf32>, tensor<?xf32>) {
   %y, %variance = norm.layer_norm %x axes [0, 2] epsilon none correction 1 : tensor<?x?x?xf32> -> tensor<?x?x?xf32> variance(tensor<?xf32>)
   return %y, %variance : tensor<?x?x?xf32>, tensor<?xf32>

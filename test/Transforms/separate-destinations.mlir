@@ -66,3 +66,19 @@ func.func @others(%a: tensor<2x1xf32>, %b: tensor<2x1xf32>) -> (tensor<1xf32>, t
   } -> tensor<1xf32>
   return %1, %2 : tensor<1xf32>, tensor<1xf32>
 }
+
+// Branches exclude each other: both compute where the caller wants the result.
+// CHECK-LABEL: func @branches
+// CHECK-NOT: alloc_tensor
+func.func @branches(%c: i1, %o: tensor<4xf32>) -> tensor<4xf32> {
+  %one = arith.constant 1.0 : f32
+  %two = arith.constant 2.0 : f32
+  %r = scf.if %c -> (tensor<4xf32>) {
+    %0 = linalg.fill ins(%one : f32) outs(%o : tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %0 : tensor<4xf32>
+  } else {
+    %0 = linalg.fill ins(%two : f32) outs(%o : tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %0 : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}

@@ -107,7 +107,7 @@ func.func @two_subsets(%x: tensor<3x20xf32>, %y: tensor<3xf32>, %z: tensor<f32>)
   %r:2 = scf.forall (%i) in (1) shared_outs(%o = %y, %p = %z) -> (tensor<3xf32>, tensor<f32>) {
     %e = tensor.empty() : tensor<3xf32>
     %f = linalg.fill ins(%zero : f32) outs(%e : tensor<3xf32>) -> tensor<3xf32>
-    // expected-error @below {{cannot vectorize this op in a tile: expected every reduction to reduce the same axes}}
+    // expected-error @below {{cannot vectorize this reduction in a tile: expected its results to vary along the rows or columns of one vector only}}
     %0 = linalg.generic {indexing_maps = [#nc, #n], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3x20xf32>) outs(%f : tensor<3xf32>) {
     ^bb0(%a: f32, %b: f32):
       %s = arith.addf %a, %b : f32

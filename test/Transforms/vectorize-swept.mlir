@@ -116,6 +116,7 @@ func.func @dscale(%x: tensor<3x5x19xf32>, %m: tensor<3x5xf32>, %y: tensor<5xf32>
 #rows = affine_map<(m, n) -> (m, n)>
 #unit = affine_map<(m, n) -> (m, 0)>
 // CHECK-LABEL: func @count
+// CHECK: linalg.fill ins(%{{.*}} : i64) outs(%{{.*}} : tensor<1xi64>)
 // CHECK: scf.for %{{.*}} = %c0 to %c8 step %c4 iter_args({{.*}}) -> (vector<1x4xi64>)
 // CHECK-COUNT-4: tensor.extract %{{.*}} : tensor<1x9xi1>
 // CHECK: %[[FLAT:.*]] = vector.from_elements {{.*}} : vector<4xi1>
@@ -125,7 +126,6 @@ func.func @dscale(%x: tensor<3x5x19xf32>, %m: tensor<3x5xf32>, %y: tensor<5xf32>
 // CHECK: arith.minui
 // CHECK: arith.select
 // CHECK: vector.multi_reduction <add>, {{.*}} : vector<1x4xi64> to vector<1xi64>
-// CHECK: linalg.fill ins(%{{.*}} : i64) outs(%{{.*}} : tensor<1xi64>)
 // CHECK: vector.transfer_write {{.*}} : vector<1xi64>, tensor<1x1xi64>
 func.func @count(%k: tensor<5x9xi1>, %y: tensor<5x1xi64>, %z: tensor<5xi64>) -> (tensor<5x1xi64>, tensor<5xi64>) {
   %zero = arith.constant 0 : i64

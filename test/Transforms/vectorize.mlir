@@ -22,12 +22,22 @@ func.func @rms(%x: tensor<4x128xf32>, %g: tensor<128xf32>) -> tensor<4x128xf32> 
 
 // -----
 
-// Corrected two-pass: mean, refined mean, then both sums of the deviation in
-// one sweep.
+// A sample's mean, then both sums about it in one sweep. The sums about what the
+// guard makes of it repeat those: their sweep is skipped where no row differs.
 // CHECK-LABEL: func @ln
-// CHECK: scf.for {{.*}} -> (vector<1x32xf32>)
-// CHECK: scf.for {{.*}} -> (vector<1x32xf32>)
-// CHECK: scf.for {{.*}} -> (vector<1x32xf32>, vector<1x32xf32>)
+// CHECK: scf.for %{{.*}} = %c0 to %c64 {{.*}} -> (vector<1x32xf32>)
+// CHECK: %[[K:.*]] = arith.divf
+// CHECK: %[[SUMS:.*]]:2 = scf.for {{.*}} -> (vector<1x32xf32>, vector<1x32xf32>)
+// CHECK: %[[Q:.*]] = vector.multi_reduction <add>, %[[SUMS]]#0
+// CHECK: %[[S:.*]] = vector.multi_reduction <add>, %[[SUMS]]#1
+// CHECK: %[[K_1:.*]] = arith.select %{{.*}}, %{{.*}}, %[[K]] : vector<1xi1>, vector<1xf32>
+// CHECK: %[[DIFFERS:.*]] = arith.cmpf une, %[[K]], %[[K_1]]
+// CHECK: %[[FLAT:.*]] = vector.shape_cast %[[DIFFERS]]
+// CHECK: %[[ANY:.*]] = vector.reduction <or>, %[[FLAT]]
+// CHECK: scf.if %[[ANY]] -> (vector<1xf32>, vector<1xf32>)
+// CHECK:   scf.for {{.*}} -> (vector<1x32xf32>, vector<1x32xf32>)
+// CHECK: } else {
+// CHECK-NEXT: scf.yield %[[Q]], %[[S]]
 // CHECK: scf.for {{.*}} -> (tensor<1x128xf32>)
 // CHECK-NOT: iter_args
 func.func @ln(%x: tensor<1x128xf32>) -> tensor<1x128xf32> {
@@ -72,10 +82,27 @@ func.func @lanes(%x: tensor<7x64xf32>) -> tensor<7x64xf32> {
 // CHECK: %[[REM:.*]] = arith.remui %[[N:.*]], %c32
 // CHECK: %[[WHOLE:.*]] = arith.subi %[[N]], %[[REM]]
 // CHECK: scf.for
-// CHECK: vector.create_mask %c1, %{{.*}} : vector<1x32xi1>
+// CHECK: vector.create_mask %c4, %{{.*}} : vector<4x32xi1>
 func.func @dynamic(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<?x?xf32> -> tensor<?x?xf32>
   return %y : tensor<?x?xf32>
+}
+
+// -----
+
+// Rows that R does not divide: a tile that has fewer takes them one by one.
+// CHECK-LABEL: func @rest
+// CHECK: %[[HEIGHT:.*]] = affine.min
+// CHECK: %[[WHOLE:.*]] = arith.cmpi eq, %[[HEIGHT]], %c4
+// CHECK: scf.if %[[WHOLE]] -> (tensor<?x64xf32>)
+// CHECK:   vector.transfer_write {{.*}} : vector<4x32xf32>, tensor<?x64xf32>
+// CHECK: } else {
+// CHECK:   scf.for %[[ROW:.*]] = %c0 to %[[HEIGHT]] step %c1
+// CHECK:     vector.transfer_read %{{.*}}[%[[ROW]], %{{.*}}]{{.*}} vector<32xf32>
+// CHECK:     vector.transfer_write {{.*}}[%[[ROW]], %{{.*}}]{{.*}} : vector<32xf32>, tensor<?x64xf32>
+func.func @rest(%x: tensor<7x64xf32>) -> tensor<7x64xf32> {
+  %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<7x64xf32> -> tensor<7x64xf32>
+  return %y : tensor<7x64xf32>
 }
 
 // -----

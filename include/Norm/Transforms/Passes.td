@@ -47,9 +47,9 @@ def ConfigureNormPass : Pass<"norm-configure"> {
   let description = [{
     Writes the strategy of each norm op that has none as the attribute
     `norm.strategy`, and says why in a remark. What decides the order of a sum
-    (`columns`) follows from the reduced extents, the types and the target
-    alone; `rows` and `parallel` also from the kept extents. This is the only
-    place with a cost model.
+    (`columns`, `range`) follows from the reduced extents, the types and the
+    target alone; the rest also from the kept extents. This is the only place
+    with a cost model; docs/CostModel.md gives its reasons.
   }];
   let dependentDialects = ["::mlir::norm::NormDialect"];
   let options = [
@@ -58,7 +58,11 @@ def ConfigureNormPass : Pass<"norm-configure"> {
     Option<"columns", "columns", "int64_t", "0",
            "columns of a vector, a power of two; 0 chooses">,
     Option<"serialBytes", "serial-bytes", "int64_t", "262144",
-           "largest number of bytes read and written that stays on one thread">
+           "largest number of bytes read and written that stays on one thread">,
+    Option<"streamBytes", "stream-bytes", "int64_t", "4194304",
+           "largest number of bytes read and written whose results are stored "
+           "through the caches: the sum of the last private caches of the "
+           "threads">
   ];
 }
 
