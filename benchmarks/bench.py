@@ -54,8 +54,8 @@ def parse(arguments):
     add("--threads", type=int, default=2, help="of every lane (default: %(default)s)")
     add("--rounds", type=int, help="interleaved rounds (default: 7, with --quick 5)")
     add("--block-ms", type=float, help="of calls of a lane in a round (default: 20)")
-    add("--regime", default="warm", help="warm: the same buffers; cold: sets of them beyond "
-        "the last cache; warm,cold: both")
+    add("--regime", choices=("warm", "cold", "both"), help="warm: the same buffers; cold: sets "
+        "of them beyond the last cache (default: warm, and some shapes of the suite cold too)")
     add("--rt", action="store_true", help="real-time scheduling, for a machine that is not idle "
         "(root)")
     add("--merge", action="store_true", help="keep the results of other cases")
@@ -65,7 +65,6 @@ def parse(arguments):
     if options.rounds is None:
         options.rounds = 5 if options.quick or options.sweep else 7
     options.target = (options.block_ms or (8 if options.quick or options.sweep else 20)) / 1e3
-    options.regimes = options.regime.split(",")
     return parser, options
 
 
@@ -89,6 +88,12 @@ def chosen(options):
     cases = (suite.sweep() if options.sweep else suite.quick() if options.quick
              else suite.full() if options.full else suite.standard())
     return suite.select(cases, options.filter)
+
+
+def plan(case, options):
+    regimes = (("warm", "cold") if options.regime == "both" else (options.regime,)
+               if options.regime else ("warm",) if options.sweep else suite.regimes(case))
+    return session.Plan(options.rounds, options.target, regimes)
 
 
 def save(path, document):
@@ -121,7 +126,7 @@ def timed(cases, options):
     if "accuracy" in old:
         document["accuracy"] = old["accuracy"]
     for number, case in enumerate(cases):
-        records = session.run_case(case, lanes, native, options, log)
+        records = session.run_case(case, lanes, native, plan(case, options), log)
         document["records"] += records
         report.show(case, records, f"[{number + 1}/{len(cases)}]", options.verbose, log)
         save(path, document)

@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 from math import isnan
 
 from . import plots, report
-from .session import OURS
+from .session import DYNAMIC, OURS
 from .suite import FAMILIES, swept_extents
 
 # A drop of the ratio from the extents before it that a reader should see.
@@ -35,7 +35,7 @@ def run_section(document):
              f"{document['threads']} threads, {document['rounds']} rounds"
              + (", real-time scheduling" if document.get("realtime") else "") + ".", ""]
     versions = [(lane, version) for lane, version in document["versions"].items()
-                if lane != OURS]
+                if lane not in (OURS, DYNAMIC)]
     return "\n".join(lines) + "\n" + table(("peer", "version"), versions)
 
 
@@ -131,7 +131,7 @@ def peers_section(records):
                     "value" if record.get("wrong")
                     else record.get("failed") or record["skipped"])
             rest.setdefault((lane, text.replace("|", "/")), []).append(record["case"])
-        elif record.get("implementation") and lane != OURS:
+        elif record.get("implementation") and lane not in (OURS, DYNAMIC):
             kernels.setdefault((lane, record["implementation"], record["note"]), set()).add(family)
     used = table(("peer", "kernel", "of", "note"), [
         (lane, kernel, ", ".join(f for f in FAMILIES if f in found), note)
@@ -171,16 +171,38 @@ def drops(records):
     return found
 
 
+def slower_rms(records):
+    """(case, its ratio, that of the layer norm) where an RMS norm is the slower one."""
+    ratios = {(r["family"], r["shape"], r["element"]): r for r in report.timed_records(records)
+              if r["lane"] == OURS}
+    found = []
+    for (family, *rest), record in ratios.items():
+        other = ratios.get((family.replace("rms", "layer"), *rest))
+        if "rms" in family and other and record["ratio"] < (1 - DROP) * other["ratio"]:
+            found.append((record["case"], record["ratio"], other["ratio"]))
+    return found
+
+
 def sweep_section(document, causes):
     if document is None:
         return "Not swept."
-    found = drops(document["records"])
-    if not found:
-        return "No extent is more than 10 % slower than both its neighbours."
-    return ("Extents more than 10 % slower than both their neighbours:\n\n"
-            + table(("case", "of the roof", "neighbours", "cause"),
-                    [(name, number(ratio), number(least), cause(name, causes))
-                     for name, ratio, least in dict.fromkeys(found)]))
+    parts = []
+    for found, where, other in (
+            (drops(document["records"]), "extents slower than both their neighbours", "neighbours"),
+            (slower_rms(document["records"]), "RMS norms slower than layer norms", "layer norm")):
+        rows = [(name, number(ratio), number(least), cause(name, causes))
+                for name, ratio, least in dict.fromkeys(found)]
+        parts.append(f"By more than 10 %, {where}: " + (
+            f"\n\n{table(('case', 'of the roof', other, 'cause'), rows)}" if rows else "none."))
+    return "\n\n".join(parts)
+
+
+def dynamic_section(records):
+    """Code that knows no extent beside code for the shape."""
+    found = [(record["case"], report.time_text(record["microseconds"]),
+              number(record["ratio_to_static"])) for record in report.timed_records(records)
+             if record["lane"] == DYNAMIC and "ratio_to_static" in record]
+    return table(("case", "µs", "× static"), found) if found else "Not timed."
 
 
 def replaced(text, name, body):
@@ -203,7 +225,8 @@ def write(root, results, sweep):
     for name, body in (("run", run_section(document)), ("summary", summary_section(records)),
                        ("families", families_section(records)),
                        ("missed", missed_section(records, causes)),
-                       ("cold", cold_section(records)), ("peers", peers_section(records)),
+                       ("cold", cold_section(records)), ("dynamic", dynamic_section(records)),
+                       ("peers", peers_section(records)),
                        ("accuracy", accuracy_section(document)),
                        ("sweep", sweep_section(swept, causes))):
         text = replaced(text, name, body)

@@ -8,6 +8,7 @@ from .suite import FAMILIES, swept_extents
 COLOURS = {OURS: "#c02020", "torch": "#7a9cc6", "torch.compile": "#35618f", "onednn": "#3a3a3a",
            "onnxruntime": "#8fbf8f", "openvino": "#9a86c0", "jax": "#d8a860", "iree": "#b8b8b8"}
 OTHER = "#60a0a0"
+MOST_SHOWN = 1.6
 
 
 def library():
@@ -49,6 +50,7 @@ def bars(path, records):
             values = [case[lane]["ratio"] if lane in case else 0 for case in cases]
             axis.bar(places, values, width, color=COLOURS.get(lane, OTHER), label=lane)
         axis.axhline(1, color="black", linewidth=0.8)
+        axis.set_ylim(0, min(MOST_SHOWN, 1.05 * max(axis.get_ylim()[1], 1)))
         axis.set_xticks(range(len(cases)), [
             case["plain"]["shape"] + (f"\nof {case['plain']['packed']}"
                                       if case["plain"]["packed"] else "") for case in cases],

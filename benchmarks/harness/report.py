@@ -5,7 +5,7 @@ import platform
 from math import exp, log
 from pathlib import Path
 
-from .session import OURS, ROOFS
+from .session import DYNAMIC, OURS, ROOFS
 from .suite import FAMILIES
 
 
@@ -133,4 +133,4 @@ def summary(records, print_line):
 def lanes_of(records):
     """The peers that were timed, in the order they were."""
     return [lane for lane in dict.fromkeys(r["lane"] for r in timed_records(records))
-            if lane not in ROOFS and lane != OURS]
+            if lane not in (*ROOFS, OURS, DYNAMIC)]

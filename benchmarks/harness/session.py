@@ -2,6 +2,7 @@
 
 import gc
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -11,11 +12,22 @@ from .peers import Unsupported, first_line
 from .suite import target
 
 ROOFS = {"plain": False, "non-temporal": True}
-OURS = "norm"
+# This project: its lane, and that of code that knows no extent.
+OURS, DYNAMIC = "norm", "norm.dynamic"
 # The cold regime goes through this many times the last cache.
 CACHES = 4
 # Below this many bytes a case has too many sets of buffers to be cold.
 LEAST_COLD_BYTES = 1 << 20
+
+
+@dataclass
+class Plan:
+    """How often a case is timed: rounds, seconds of a block of calls, and regimes, of
+    "warm" and "cold"."""
+
+    rounds: int
+    target: float
+    regimes: tuple = ("warm",)
 
 
 def cold_bytes():
@@ -56,9 +68,8 @@ def buffer_sets(case, data, arena, first, regime):
     return [first] + [Buffers(case, data, arena) for _ in range(count - 1)]
 
 
-def run_case(case, peers, native, options, log):
-    """Records of all lanes of a case. options: rounds, target (seconds a block) and
-    regimes."""
+def run_case(case, peers, native, plan, log):
+    """Records of all lanes of a case."""
     arena, data = Arena(), Data.of(case)
     buffers = Buffers(case, data, arena)
     records, lanes = [], {}
@@ -69,7 +80,7 @@ def run_case(case, peers, native, options, log):
         else:
             lanes[peer.name] = (prepared, bound, record)
     data.expected.clear()
-    for regime in options.regimes:
+    for regime in plan.regimes:
         if regime == "cold" and case.least_bytes < LEAST_COLD_BYTES:
             continue
         sets = buffer_sets(case, data, arena, buffers, regime)
@@ -80,7 +91,7 @@ def run_case(case, peers, native, options, log):
         for all_loops in loops.values():
             for loop in all_loops[1:]:
                 loop(1)  # touches what it allocates
-        times = timing.rounds(loops, roofs, options.rounds, options.target)
+        times = timing.rounds(loops, roofs, plan.rounds, plan.target)
         records += summarized(case, regime, times,
                               {name: record for name, (_, _, record) in lanes.items()})
         del sets, loops, roofs
@@ -95,7 +106,7 @@ def summarized(case, regime, times, known):
     """A record of each lane that was timed. times: lane -> seconds in each round; known:
     lane -> what its record already has."""
     roof = timing.fastest(times, ROOFS)
-    peers = [name for name in times if name not in ROOFS and name != OURS]
+    peers = [name for name in times if name not in (*ROOFS, OURS, DYNAMIC)]
     best = timing.fastest(times, peers) if peers else None
     records = []
     for name, seconds in times.items():
@@ -108,6 +119,8 @@ def summarized(case, regime, times, known):
             roof=roof, ratio=timing.ratio(times[roof], seconds),
             quartiles=timing.spread(times[roof], seconds),
             ratio_plain=timing.ratio(times["plain"], seconds))
+        if name == DYNAMIC and OURS in times:
+            record["ratio_to_static"] = timing.ratio(times[OURS], seconds)
         if name == OURS:
             record["target"] = target(case)
             if best:

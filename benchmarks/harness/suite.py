@@ -119,6 +119,9 @@ QK = (Case("qk_norm", (1, 32, 128)), Case("qk_norm", (2048, 32, 128)),
       Case("qk_norm", (4096, 8, 128)), Case("qk_norm", (2048, 32, 128), packed=48),
       Case("qk_norm", (2048, 32, 128), "bf16"), Case("qk_norm", (4096, 32, 64)))
 
+# Timed with cold caches too.
+COLD = ((4096, 1024), (16384, 768))
+
 FULL_FORWARD = (
     # BERT, GPT-2, ViT
     (197, 768), (512, 1024), (16384, 1024), (8192, 1280), (8192, 1600), (128, 768),
@@ -176,6 +179,11 @@ def quick():
     small = ((512, 768), (1000, 111))
     return (_cross(FORWARD + RESIDUAL + BACKWARD, small) + _cross(FORWARD, small[:1], "bf16")
             + [Case("qk_norm", (64, 32, 128)), Case("qk_norm", (64, 32, 128), packed=48)])
+
+
+def regimes(case):
+    """What a run times that names none."""
+    return ("warm", "cold") if case.shape in COLD and case.element == "f32" else ("warm",)
 
 
 # ---- sweeps ---------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import ctypes
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,10 +22,10 @@ from harness.buffers import (  # noqa: E402
 )
 from harness.native import Native  # noqa: E402
 from harness.peers import Bound, Peer, Prepared, Unsupported, repeat  # noqa: E402
-from harness.peers.norm_ import Norm  # noqa: E402
+from harness.peers.norm_ import Dynamic, Norm  # noqa: E402
 from harness.suite import Case  # noqa: E402
 
-OPTIONS = SimpleNamespace(rounds=2, target=1e-5, regimes=["warm"])
+PLAN = session.Plan(rounds=2, target=1e-5)
 ONE_OF_EACH = [Case(family, (5, 3, 24) if family == "qk_norm" else (7, 24))
                for family in suite.FAMILIES]
 
@@ -198,7 +197,7 @@ def test_packed_rows_are_a_slice():
 def test_a_wrong_peer_is_reported_and_not_timed():
     case, lines = Case("rms_norm", (7, 24)), []
     peers = [Oracle(), Oracle("off", wrong=1e-2), Oracle("nan", wrong=np.nan)]
-    records = session.run_case(case, peers, NoRoof(), OPTIONS, lines.append)
+    records = session.run_case(case, peers, NoRoof(), PLAN, lines.append)
     wrong = {r["lane"] for r in records if r.get("wrong")}
     assert wrong == {"off", "nan"}
     assert {r["lane"] for r in report.timed_records(records)} == {"plain", "non-temporal", "oracle"}
@@ -210,7 +209,7 @@ def test_a_peer_that_writes_nothing_is_wrong():
         def bind(self, case, target):
             return Bound(repeat(lambda: None), target.results)
     case = Case("add_layer_norm", (3, 8))
-    records = session.run_case(case, [Idle()], NoRoof(), OPTIONS, lambda line: None)
+    records = session.run_case(case, [Idle()], NoRoof(), PLAN, lambda line: None)
     assert records[0]["wrong"]
 
 
@@ -223,7 +222,7 @@ def test_a_peer_that_cannot_is_skipped_with_a_reason():
         def prepare(self, case, buffers):
             raise RuntimeError("first\nsecond")
     records = session.run_case(Case("rms_norm", (3, 8)), [Lacking("a"), Broken("b")], NoRoof(),
-                               OPTIONS, lambda line: None)
+                               PLAN, lambda line: None)
     assert records[0]["skipped"] == "no such norm"
     assert records[1]["failed"] == "RuntimeError: first"
 
@@ -258,10 +257,13 @@ def test_loops_call_with_many_words(native):
 
 
 def test_our_own_lane_is_right(native):
-    case = Case("layer_norm_backward", (33, 40))
-    records = session.run_case(case, [Norm(1, native)], native, OPTIONS, lambda line: None)
-    ours = next(record for record in records if record["lane"] == "norm")
-    assert ours["microseconds"] > 0 and max(ours["errors"].values()) < 1e-5
+    case, lanes = Case("layer_norm_backward", (33, 40)), [Norm(1, native), Dynamic(1, native)]
+    records = {r["lane"]: r for r in session.run_case(case, lanes, native, PLAN, print)}
+    for lane in ("norm", "norm.dynamic"):
+        assert records[lane]["microseconds"] > 0
+        assert max(records[lane]["errors"].values()) < 1e-5
+    # The second is no peer of the first.
+    assert "ratio_to_static" in records["norm.dynamic"] and "best_peer" not in records["norm"]
 
 
 # ---- the page -------------------------------------------------------------------
@@ -292,3 +294,12 @@ def test_a_drop_is_below_both_neighbours():
     records = [record(n, 0.9) for n in (20, 22, 23)] + [record(21, 0.7)]
     assert page.drops(records) == [("rms_norm 8x21 f32", 0.7, 0.9)]
     assert page.drops([record(n, 0.9 - 0.01 * n) for n in range(1, 40)]) == []
+
+
+def test_rms_norms_slower_than_layer_norms_are_listed():
+    def record(family, ratio):
+        return {"lane": "norm", "family": family, "regime": "warm", "ratio": ratio,
+                "shape": "8x64", "element": "f32", "case": f"{family} 8x64 f32"}
+    slow = [record("layer_norm", 0.9), record("rms_norm", 0.8)]
+    assert page.slower_rms(slow) == [("rms_norm 8x64 f32", 0.8, 0.9)]
+    assert page.slower_rms([record("layer_norm", 0.9), record("rms_norm", 0.85)]) == []

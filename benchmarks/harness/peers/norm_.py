@@ -1,19 +1,33 @@
-"""This project."""
+"""This project: code for the shape of the case, and code for any shape."""
 
 import ctypes
 
 from ..native import Program
-from . import Bound, Peer, Prepared
+from . import Bound, Peer, Prepared, Unsupported
 
 
 class Norm(Peer):
     name = version = "norm"
 
+    def program(self, buffers):
+        return Program(buffers.call())
+
     def prepare(self, case, buffers):
-        program = Program(buffers.call())
+        program = self.program(buffers)
 
         def bind(target):
             words = program.words(target.call(), list(target.results().values()))
             call = (program.function, [ctypes.addressof(word) for word in words])
             return Bound(self.native.loop(call, keep=(words, target)), target.results)
         return Prepared(bind, impl="norm-to-cpu, clang -O3")
+
+
+class Dynamic(Norm):
+    name = version = "norm.dynamic"
+
+    def program(self, buffers):
+        if buffers.case.packed:
+            raise Unsupported("a slice has static extents here")
+        call = buffers.call()
+        call.dynamic = tuple(range(call.x.ndim))
+        return Program(call)
