@@ -28,7 +28,8 @@ from reported_cells import reported, selected, show  # noqa: E402
 
 __all__ = ["reported"]
 
-RESULTS, SWEEP, CASES = (ROOT / "out" / f"bench{name}.json" for name in ("", "-sweep", "-cases"))
+RESULTS, SWEEP, CASES, CHECKED = (
+    ROOT / "out" / f"bench{name}.json" for name in ("", "-sweep", "-cases", "-checked"))
 # Of a sweep there are too many shapes for those that compile each for seconds.
 SWEPT_LANES = ("norm", "torch", "onednn")
 REALTIME_PRIORITY = 10
@@ -52,7 +53,8 @@ def parse(arguments):
     add("--lanes", default="", metavar="NAME[,NAME]", help="only these of: norm, torch, "
         "torch.compile, onednn, onnxruntime, openvino, jax, iree")
     add("--threads", type=int, default=2, help="of every lane (default: %(default)s)")
-    add("--rounds", type=int, help="interleaved rounds (default: 7, with --quick 5)")
+    add("--rounds", type=int, help="interleaved rounds (default: 7, with --quick or "
+        "--sweep 5; 0 checks results and times nothing)")
     add("--block-ms", type=float, help="of calls of a lane in a round (default: 20)")
     add("--regime", choices=("warm", "cold", "both"), help="warm: the same buffers; cold: sets "
         "of them beyond the last cache (default: warm, and some shapes of the suite cold too)")
@@ -103,7 +105,8 @@ def save(path, document):
 
 def timed(cases, options):
     """Times the cases; writes the results after each, so that none is lost."""
-    path = SWEEP if options.sweep else RESULTS
+    path = CHECKED if not options.rounds else SWEEP if options.sweep else RESULTS
+    print(f"compiling {len(cases)} programs", flush=True)
     compile_all([lambda case=case: shapes_only(case) for case in cases])
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.threads])
     if options.rt:
@@ -133,7 +136,8 @@ def timed(cases, options):
     if not (options.sweep or options.filter or options.quick):
         document["accuracy"] = {"means": accuracy.MEANS, "ulps": accuracy.errors(lanes, log)}
         save(path, document)
-    report.summary(document["records"], log)
+    if options.rounds:
+        report.summary(document["records"], log)
     log(f"written to {path.relative_to(ROOT)}")
 
 

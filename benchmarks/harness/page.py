@@ -33,7 +33,8 @@ def run_section(document):
                 f"{machine['stepping']})" if "stepping" in machine else "")
              + f", {machine['processors']} processors, {caches}, Linux {machine['kernel']}; "
              f"{document['threads']} threads, {document['rounds']} rounds"
-             + (", real-time scheduling" if document.get("realtime") else "") + ".", ""]
+             + (", real-time scheduling" if document.get("realtime") else "")
+             + f"; this project at {document['versions'].get(OURS, 'unknown')}.", ""]
     versions = [(lane, version) for lane, version in document["versions"].items()
                 if lane not in (OURS, DYNAMIC)]
     return "\n".join(lines) + "\n" + table(("peer", "version"), versions)

@@ -93,27 +93,32 @@ def time_text(microseconds):
         if microseconds < 1000 else f"{microseconds:.0f}"
 
 
+def result_text(ours, lanes):
+    """How the project did beside the best peer."""
+    text = f", norm {time_text(ours['microseconds'])} us {ours['ratio']:.2f}"
+    if "best_peer" in ours:
+        best = lanes[ours["best_peer"]]
+        text += (f", {best['lane']} {time_text(best['microseconds'])} us {best['ratio']:.2f}: "
+                 f"{ours['ratio_to_best']:.2f} times as fast"
+                 + ("" if is_first(ours) else " NOT FIRST"))
+    return text + (" BELOW TARGET" if misses_target(ours) else "")
+
+
 def show(case, records, prefix, verbose, print_line):
     """One line a regime of a case; all lanes if verbose."""
-    for regime in dict.fromkeys(r["regime"] for r in records if "regime" in r):
+    found = [regime for regime in ("warm", "cold") if timed_records(records, regime)]
+    for regime in found:
         lanes = {r["lane"]: r for r in timed_records(records, regime)}
         roof = lanes[lanes["plain"]["roof"]]
-        line = (f"{prefix} {case.name}{' cold' if regime == 'cold' else ''}: "
-                f"{roof['lane']} {roof['gigabytes_per_second']:.1f} GB/s")
-        if OURS in lanes:
-            ours = lanes[OURS]
-            line += f", norm {time_text(ours['microseconds'])} us {ours['ratio']:.2f}"
-            if "best_peer" in ours:
-                best = lanes[ours["best_peer"]]
-                line += (f", {best['lane']} {time_text(best['microseconds'])} us "
-                         f"{best['ratio']:.2f}: {ours['ratio_to_best']:.2f} times as fast"
-                         + ("" if is_first(ours) else " NOT FIRST"))
-            line += " BELOW TARGET" if misses_target(ours) else ""
-        print_line(line)
-        if verbose:
-            for record in lanes.values():
-                print_line(f"    {record['lane']:<14}{time_text(record['microseconds']):>10} us"
-                           f"{record['ratio']:>7.2f}  {record.get('implementation', '')}")
+        print_line(f"{prefix} {case.name}{' cold' if regime == 'cold' else ''}: {roof['lane']} "
+                   f"{roof['gigabytes_per_second']:.1f} GB/s"
+                   + (result_text(lanes[OURS], lanes) if OURS in lanes else ""))
+        for record in lanes.values() if verbose else ():
+            print_line(f"    {record['lane']:<14}{time_text(record['microseconds']):>10} us"
+                       f"{record['ratio']:>7.2f}  {record.get('implementation', '')}")
+    if not found:
+        right = [r["lane"] for r in records if "errors" in r and not r.get("wrong")]
+        print_line(f"{prefix} {case.name}: right: {', '.join(right) or 'none'}")
     for record in records if verbose else ():
         for reason in ("skipped", "failed"):
             if reason in record:

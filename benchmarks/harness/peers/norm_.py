@@ -1,13 +1,29 @@
 """This project: code for the shape of the case, and code for any shape."""
 
 import ctypes
+import functools
+import subprocess
+
+from norm.tools import ROOT
 
 from ..native import Program
 from . import Bound, Peer, Prepared, Unsupported
 
 
+@functools.cache
+def commit():
+    """Of the sources, "-dirty" if they were changed since."""
+    done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--exclude=*"],
+                          capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
 class Norm(Peer):
-    name = version = "norm"
+    name = "norm"
+
+    def __init__(self, threads, native):
+        super().__init__(threads, native)
+        self.version = commit()
 
     def program(self, buffers):
         return Program(buffers.call())
@@ -23,7 +39,7 @@ class Norm(Peer):
 
 
 class Dynamic(Norm):
-    name = version = "norm.dynamic"
+    name = "norm.dynamic"
 
     def program(self, buffers):
         if buffers.case.packed:

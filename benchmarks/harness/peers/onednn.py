@@ -3,17 +3,15 @@
 Its fast kernels want parameters in f32 whatever x is, and get them. Where it comes from,
 the first that is there:
 
-    $ONEDNN_LIBRARY     a libdnnl.so of yours; build one with ONEDNN_CPU_RUNTIME=OMP
+    $ONEDNN_LIBRARY     a libdnnl.so of yours, best built with ONEDNN_CPU_RUNTIME=OMP; that
+                        of PyPI's onednn is for SYCL and TBB, and slow in small calls
     PyTorch's wheel     an OpenMP build inside libtorch_cpu.so, whose functions are local
                         symbols: found by address
-    the onednn wheel    a SYCL and TBB build; slow in small calls
 """
 
 import ctypes
 import functools
 import os
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -104,13 +102,11 @@ def library():
     """(functions by name, where they come from)."""
     own = os.environ.get("ONEDNN_LIBRARY")
     if own:
-        return from_library(own), own
-    if find_spec("torch"):
-        try:
-            return from_torch(), "of PyTorch's wheel"
-        except (KeyError, AttributeError, OSError):
-            pass  # no such symbols
-    return from_library(Path(sys.prefix) / "lib" / "libdnnl.so.3"), "of the onednn wheel"
+        return from_library(own), Path(own).name
+    try:
+        return from_torch(), "of PyTorch's wheel"
+    except KeyError as error:
+        raise Unsupported(f"libtorch_cpu.so has no symbol {error}; set ONEDNN_LIBRARY") from None
 
 
 class OneDNN(Peer):
