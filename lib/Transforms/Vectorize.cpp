@@ -16,6 +16,7 @@
 #include "TileEmitter.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/Utils/VectorUtils.h"
 
 namespace mlir::norm {

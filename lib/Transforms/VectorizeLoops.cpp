@@ -12,6 +12,7 @@
 
 #include "TileEmitter.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/Utils/VectorUtils.h"
 
 using namespace mlir;
@@ -127,6 +128,16 @@ FailureOr<SmallVector<Value>> TileEmitter::walkAxis(int axis, Step &outer,
   return at(split.wholeEnd, rest, values);
 }
 
+/// A product that is only added is not rounded before.
+Value TileEmitter::accumulate(vector::CombiningKind kind, Value sum,
+                              Value term) {
+  auto product = term.getDefiningOp<arith::MulFOp>();
+  if (kind != vector::CombiningKind::ADD || !product || !product->use_empty())
+    return vector::makeArithReduction(builder, loc, kind, sum, term);
+  return math::FmaOp::create(builder, loc, product.getLhs(), product.getRhs(),
+                             sum);
+}
+
 FailureOr<SmallVector<Value>>
 TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
                      ArrayRef<vector::CombiningKind> kinds, StepFn terms) {
@@ -145,7 +156,7 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
         if (failed(values))
           return failure();
         for (auto [value, sum, kind] : llvm::zip_equal(*values, carried, kinds))
-          value = vector::makeArithReduction(builder, loc, kind, sum, value);
+          value = accumulate(kind, sum, value);
         return values;
       });
 }

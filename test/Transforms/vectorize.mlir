@@ -1,14 +1,14 @@
 // RUN: norm-opt %s --norm-configure --norm-tile --norm-lower-to-linalg --norm-vectorize --cse --split-input-file | FileCheck %s
 
 // One sweep for the sum of squares, one that writes; x is read in vectors of
-// R x C and the gain once for all rows.
+// R x C and the gain once for all rows. A product that is only added is not
+// rounded before.
 // CHECK-LABEL: func @rms
 // CHECK-NOT: linalg
 // CHECK: scf.forall
 // CHECK: scf.for %{{.*}} = %c0 to %c128 step %c32 iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<4x32xf32>)
 // CHECK:   %[[X:.*]] = vector.transfer_read {{.*}} vector<4x32xf32>
-// CHECK:   %[[SQ:.*]] = arith.mulf %[[X]], %[[X]]
-// CHECK:   arith.addf %[[ACC]], %[[SQ]]
+// CHECK:   math.fma %[[X]], %[[X]], %[[ACC]]
 // CHECK: vector.multi_reduction <add>, %{{.*}}, %{{.*}} [1] : vector<4x32xf32> to vector<4xf32>
 // CHECK: math.sqrt %{{.*}} : vector<4xf32>
 // CHECK: scf.for {{.*}} -> (tensor<4x128xf32>)
