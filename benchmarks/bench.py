@@ -103,31 +103,38 @@ def save(path, document):
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 
-def timed(cases, options):
-    """Times the cases; writes the results after each, so that none is lost."""
-    path = CHECKED if not options.rounds else SWEEP if options.sweep else RESULTS
-    print(f"compiling {len(cases)} programs", flush=True)
-    compile_all([lambda case=case: shapes_only(case) for case in cases])
+def enter_schedule(options):
+    """On as many processors as threads, ahead of others with --rt. Threads made later
+    follow."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.threads])
     if options.rt:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))
 
-    def log(text):
-        print(text, flush=True)
-    names = [name for name in options.lanes.split(",") if name]
-    native = Native()
-    lanes = peers.load(names or (SWEPT_LANES if options.sweep else ()), options.threads, native,
-                       log)
-    document = {"machine": report.machine(), "date": time.strftime("%Y-%m-%d"),
-                "threads": options.threads, "rounds": options.rounds, "realtime": options.rt,
-                "versions": {lane.name: lane.version for lane in lanes}, "records": []}
+
+def started(path, cases, lanes, options):
+    """The document of a run; with --merge it has the records of other cases."""
     old = json.loads(path.read_text()) if options.merge and path.exists() else {}
     names = {case.name for case in cases}
-    document["records"] = [record for record in old.get("records", [])
-                           if record["case"] not in names]
-    document["versions"] = {**old.get("versions", {}), **document["versions"]}
-    if "accuracy" in old:
-        document["accuracy"] = old["accuracy"]
+    return {**old, "machine": report.machine(), "date": time.strftime("%Y-%m-%d"),
+            "threads": options.threads, "rounds": options.rounds, "realtime": options.rt,
+            "versions": {**old.get("versions", {}), **{lane.name: lane.version for lane in lanes}},
+            "records": [record for record in old.get("records", [])
+                        if record["case"] not in names]}
+
+
+def timed(cases, options):
+    """Times the cases; writes the results after each, so that none is lost."""
+    def log(text):
+        print(text, flush=True)
+    path = CHECKED if not options.rounds else SWEEP if options.sweep else RESULTS
+    log(f"compiling {len(cases)} programs")
+    compile_all([lambda case=case: shapes_only(case) for case in cases])
+    enter_schedule(options)
+    native = Native()
+    wanted = [name for name in options.lanes.split(",") if name]
+    lanes = peers.load(wanted or (SWEPT_LANES if options.sweep else ()), options.threads, native,
+                       log)
+    document = started(path, cases, lanes, options)
     for number, case in enumerate(cases):
         records = session.run_case(case, lanes, native, plan(case, options), log)
         document["records"] += records

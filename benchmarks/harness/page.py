@@ -93,7 +93,9 @@ def cause(name, causes):
 
 
 def missed_section(records, causes):
-    rows = []
+    rows = [(record["case"], "wrong" if record.get("wrong") else "failed", *["–"] * 4,
+             cause(record["case"], causes)) for record in records
+            if record["lane"] == OURS and (record.get("wrong") or "failed" in record)]
     for regime in ("warm", "cold"):
         for name, lanes in report.by_case(records, regime).items():
             ours = lanes.get(OURS)

@@ -283,6 +283,8 @@ def test_cases_that_miss_are_listed_with_their_cause():
     records = session.summarized(case, "warm", times, {})
     listed = page.missed_section(records, {"layer_norm 4096*": "because"})
     assert "| layer_norm 4096x4096 f32 |" in listed and "| 0.50 | because |" in listed
+    wrong = [{"case": "c", "lane": "norm", "wrong": True}]
+    assert "| c | wrong |" in page.missed_section(wrong, {})
     times["norm"] = [1, 1]
     assert page.missed_section(session.summarized(case, "warm", times, {}), {}) == "None."
 
