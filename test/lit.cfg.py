@@ -41,6 +41,10 @@ llvm_config.add_tool_substitutions(
         ToolSubst("norm-lsp-server", unresolved="ignore"),
         ToolSubst("mlir-opt", unresolved="ignore"),
         ToolSubst("mlir-runner", unresolved="ignore"),
+        ToolSubst("mlir-translate", unresolved="ignore"),
+        ToolSubst("opt", unresolved="ignore"),
+        ToolSubst("llc", unresolved="ignore"),
+        ToolSubst("llvm-objdump", unresolved="ignore"),
     ],
     [config.norm_tools_dir, config.llvm_tools_dir],
 )

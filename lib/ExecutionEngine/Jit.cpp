@@ -17,6 +17,8 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 
 #include <atomic>
 #include <cstring>
@@ -36,6 +38,14 @@ std::optional<Target> norm::parseTarget(StringRef name) {
   return std::nullopt;
 }
 
+/// What this machine's CPU has: code is compiled for it.
+static CpuIsa hostIsa() {
+  if (!llvm::Triple(llvm::sys::getProcessTriple()).isX86())
+    return CpuIsa::Any;
+  return llvm::sys::getHostCPUFeatures().lookup("avx512bw") ? CpuIsa::Avx512
+                                                            : CpuIsa::X86;
+}
+
 LogicalResult norm::lowerForTarget(ModuleOp module, Target target,
                                    EntryStrides strides, bool threads) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
@@ -44,6 +54,7 @@ LogicalResult norm::lowerForTarget(ModuleOp module, Target target,
     NormToCpuOptions options;
     options.strides = strides;
     options.threads = threads;
+    options.isa = hostIsa();
     buildNormToCpu(pm, options);
     break;
   }

@@ -29,7 +29,7 @@ void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
   bufferize.strides = options.strides;
   buildBufferize(pm, bufferize);
 
-  pm.addPass(createMapToRegistersPass());
+  pm.addPass(createMapToRegistersPass({options.isa}));
   VectorTransferToSCFOptions pieces;
   pieces.enableFullUnroll();
   pm.addPass(createConvertVectorToSCFPass(pieces));

@@ -7,10 +7,12 @@
 
 #include "Norm/Transforms/Passes.h"
 
+#include "MapToRegisters.h"
 #include "Norm/IR/NormDialect.h"
 #include "TileProgram.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
@@ -27,61 +29,7 @@ namespace mlir::norm {
 using namespace mlir;
 using namespace mlir::norm;
 
-/// Combines the elements of a 1-D vector whose length is a power of two:
-/// halves are combined until one element is left. The order is part of the
-/// promise that a row's bits do not depend on what it is computed beside.
-static Value reduceByTree(OpBuilder &builder, Location loc, Value vector,
-                          vector::CombiningKind kind) {
-  int64_t length = cast<VectorType>(vector.getType()).getDimSize(0);
-  while (length > 1) {
-    length /= 2;
-    auto half = [&](int64_t offset) -> Value {
-      return vector::ShuffleOp::create(
-          builder, loc, vector, vector,
-          llvm::to_vector(llvm::seq(offset, offset + length)));
-    };
-    vector =
-        vector::makeArithReduction(builder, loc, kind, half(0), half(length));
-  }
-  return vector::ExtractOp::create(builder, loc, vector, 0);
-}
-
 namespace {
-/// vector<RxC> or vector<C> over its columns, one tree per row.
-struct ReduceColumns : public OpRewritePattern<vector::MultiDimReductionOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(vector::MultiDimReductionOp op,
-                                PatternRewriter &rewriter) const override {
-    VectorType type = op.getSourceVectorType();
-    int64_t last = type.getRank() - 1;
-    if (type.getRank() > 2 ||
-        op.getReductionDims() != ArrayRef<int64_t>{last} ||
-        !llvm::isPowerOf2_64(type.getDimSize(last)))
-      return rewriter.notifyMatchFailure(
-          op, "expected the columns of vector<RxC> to be reduced, C a power "
-              "of two");
-    Location loc = op.getLoc();
-    vector::CombiningKind kind = op.getKind();
-    if (type.getRank() == 1) {
-      Value sum = reduceByTree(rewriter, loc, op.getSource(), kind);
-      rewriter.replaceOp(op, vector::makeArithReduction(rewriter, loc, kind,
-                                                        sum, op.getAcc()));
-      return success();
-    }
-    SmallVector<Value> sums;
-    for (int64_t row = 0; row < type.getDimSize(0); ++row)
-      sums.push_back(reduceByTree(
-          rewriter, loc,
-          vector::ExtractOp::create(rewriter, loc, op.getSource(), row), kind));
-    Value rows = vector::FromElementsOp::create(
-        rewriter, loc, cast<VectorType>(op.getType()), sums);
-    rewriter.replaceOp(
-        op, vector::makeArithReduction(rewriter, loc, kind, rows, op.getAcc()));
-    return success();
-  }
-};
-
 /// A view of the dimensions `kept` of one whose other extents are 1. A subview
 /// of lower rank would not do: it does not say which dimensions it drops where
 /// a kept one has extent 1 too.
@@ -162,6 +110,8 @@ struct DropUncoveredDims : public OpRewritePattern<TransferOp> {
 
 struct MapToRegisters
     : public norm::impl::MapToRegistersPassBase<MapToRegisters> {
+  using Base::Base;
+
   void runOnOperation() override {
     SmallVector<scf::ForallOp> loops = findTileLoops(getOperation());
     for (scf::ForallOp loop : loops)
@@ -172,7 +122,8 @@ struct MapToRegisters
       }
 
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReduceColumns, DropUncoveredDims<vector::TransferReadOp>,
+    populateReductionTrees(patterns);
+    patterns.add<DropUncoveredDims<vector::TransferReadOp>,
                  DropUncoveredDims<vector::TransferWriteOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
 
@@ -180,13 +131,23 @@ struct MapToRegisters
     for (scf::ForallOp loop : loops) {
       auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
       loop->removeAttr(kStrategyAttrName);
-      if (!strategy || strategy.getParallel())
+      if (!strategy)
         continue;
-      rewriter.setInsertionPoint(loop);
-      if (failed(scf::forallToForLoop(rewriter, loop))) {
-        loop.emitOpError("cannot become a sequential loop");
-        return signalPassFailure();
+      prefetchNextTiles(rewriter, loop, strategy.getPrefetch());
+      bool streams =
+          streamStores(rewriter, loop, strategy.getStreamBytes(), isa);
+      Operation *mapped = loop;
+      if (!strategy.getParallel()) {
+        SmallVector<Operation *> sequential;
+        rewriter.setInsertionPoint(loop);
+        if (failed(scf::forallToForLoop(rewriter, loop, &sequential))) {
+          loop.emitOpError("cannot become a sequential loop");
+          return signalPassFailure();
+        }
+        mapped = sequential.front();
       }
+      if (streams)
+        mapped->setAttr(kStreamsAttrName, rewriter.getUnitAttr());
     }
   }
 };

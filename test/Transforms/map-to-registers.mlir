@@ -1,21 +1,73 @@
 // RUN: norm-opt %s --norm-map-to-registers | FileCheck %s
 
-// Halves are added until one element is left: three levels for eight columns,
-// never an ordered chain.
+// Two rows are halved at once: what one leaves and what the other leaves fill a
+// vector. Then the halves of each half are added, until a lane is left of each.
+// Never an ordered chain, and no row becomes a scalar.
 // CHECK-LABEL: func @tree
 // CHECK-NOT: vector.reduction
 // CHECK-NOT: multi_reduction
-// CHECK: vector.extract %{{.*}}[0] : vector<8xf32>
+// CHECK: %[[A:.*]] = vector.extract %{{.*}}[0] : vector<8xf32>
+// CHECK: %[[B:.*]] = vector.extract %{{.*}}[1] : vector<8xf32>
+// CHECK: %[[KEPT:.*]] = vector.shuffle %[[A]], %[[B]] [0, 1, 2, 3, 12, 13, 14, 15]
+// CHECK: %[[MOVED:.*]] = vector.shuffle %[[A]], %[[B]] [4, 5, 6, 7, 8, 9, 10, 11]
+// CHECK: %[[AB:.*]] = arith.addf %[[KEPT]], %[[MOVED]] : vector<8xf32>
+// CHECK: %[[PAIRS:.*]] = vector.shuffle %[[AB]], %[[AB]] [2, 3, 0, 1, 6, 7, 4, 5]
+// CHECK: %[[QUARTERS:.*]] = arith.addf %[[AB]], %[[PAIRS]]
+// CHECK: %[[SINGLES:.*]] = vector.shuffle %[[QUARTERS]], %[[QUARTERS]] [1, 0, 3, 2, 5, 4, 7, 6]
+// CHECK: %[[SUMS:.*]] = arith.addf %[[QUARTERS]], %[[SINGLES]]
+// CHECK: vector.shuffle %[[SUMS]], %[[SUMS]] [0, 4]
+// CHECK-NOT: vector.extract
+// CHECK: arith.addf %{{.*}}, %{{.*}} : vector<2xf32>
+func.func @tree(%v: vector<2x8xf32>, %z: vector<2xf32>) -> vector<2xf32> {
+  %0 = vector.multi_reduction <add>, %v, %z [1] : vector<2x8xf32> to vector<2xf32>
+  return %0 : vector<2xf32>
+}
+
+// A row alone: halves, down to a vector of one.
+// CHECK-LABEL: func @row
 // CHECK: vector.shuffle %{{.*}} [0, 1, 2, 3]
 // CHECK: vector.shuffle %{{.*}} [4, 5, 6, 7]
 // CHECK: arith.addf %{{.*}} : vector<4xf32>
 // CHECK: arith.addf %{{.*}} : vector<2xf32>
 // CHECK: arith.addf %{{.*}} : vector<1xf32>
-// CHECK: vector.extract %{{.*}}[1] : vector<8xf32>
-// CHECK: vector.from_elements
-func.func @tree(%v: vector<2x8xf32>, %z: vector<2xf32>) -> vector<2xf32> {
-  %0 = vector.multi_reduction <add>, %v, %z [1] : vector<2x8xf32> to vector<2xf32>
-  return %0 : vector<2xf32>
+// CHECK-NOT: vector.extract
+// CHECK: return
+func.func @row(%v: vector<1x8xf32>, %z: vector<1xf32>) -> vector<1xf32> {
+  %0 = vector.multi_reduction <add>, %v, %z [1] : vector<1x8xf32> to vector<1xf32>
+  return %0 : vector<1xf32>
+}
+
+// Rows meet the ones furthest away first, which leaves them in order.
+// CHECK-LABEL: func @order
+// CHECK-DAG: %[[R0:.*]] = vector.extract %{{.*}}[0]
+// CHECK-DAG: %[[R1:.*]] = vector.extract %{{.*}}[1]
+// CHECK-DAG: %[[R2:.*]] = vector.extract %{{.*}}[2]
+// CHECK-DAG: %[[R3:.*]] = vector.extract %{{.*}}[3]
+// CHECK: vector.shuffle %[[R0]], %[[R2]]
+// CHECK: vector.shuffle %[[R1]], %[[R3]]
+// CHECK-NOT: vector.shuffle {{.*}} [0, 1, 2, 3]
+// CHECK: return
+func.func @order(%v: vector<4x4xf64>, %z: vector<4xf64>) -> vector<4xf64> {
+  %0 = vector.multi_reduction <add>, %v, %z [1] : vector<4x4xf64> to vector<4xf64>
+  return %0 : vector<4xf64>
+}
+
+// More rows than lanes: as many at a time.
+// CHECK-LABEL: func @many
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 1, 2, 3] : vector<2xf32>, vector<2xf32>
+func.func @many(%v: vector<4x2xf32>, %z: vector<4xf32>) -> vector<4xf32> {
+  %0 = vector.multi_reduction <add>, %v, %z [1] : vector<4x2xf32> to vector<4xf32>
+  return %0 : vector<4xf32>
+}
+
+// Three rows do not halve; minnum is not commutative in the sign of a zero.
+// CHECK-LABEL: func @apart
+// CHECK: vector.from_elements {{.*}} : vector<3xf32>
+// CHECK: vector.from_elements {{.*}} : vector<2xf32>
+func.func @apart(%v: vector<3x8xf32>, %z: vector<3xf32>, %w: vector<2x8xf32>, %o: vector<2xf32>) -> (vector<3xf32>, vector<2xf32>) {
+  %0 = vector.multi_reduction <add>, %v, %z [1] : vector<3x8xf32> to vector<3xf32>
+  %1 = vector.multi_reduction <minnumf>, %w, %o [1] : vector<2x8xf32> to vector<2xf32>
+  return %0, %1 : vector<3xf32>, vector<2xf32>
 }
 
 // CHECK-LABEL: func @serial

@@ -57,6 +57,15 @@ struct NormToCpuOptions : public PassPipelineOptions<NormToCpuOptions> {
                      "any, with a second body for inner stride 1"),
           clEnumValN(EntryStrides::Any, "any", "any, by one body"),
           clEnumValN(EntryStrides::Unit, "unit", "1 only, by one body"))};
+  PassOptions::Option<CpuIsa> isa{
+      *this, "isa",
+      llvm::cl::desc("the instructions that the CPU is known to have (default: "
+                     "avx512)"),
+      llvm::cl::init(CpuIsa::Avx512),
+      llvm::cl::values(
+          clEnumValN(CpuIsa::Any, "any", "those of any CPU"),
+          clEnumValN(CpuIsa::X86, "x86", "those of any x86-64"),
+          clEnumValN(CpuIsa::Avx512, "avx512", "AVX-512 with BW"))};
 };
 
 /// norm-to-cpu: vectorized code for CPUs, in the LLVM dialect, with the entry

@@ -37,6 +37,18 @@ enum class EntryStrides {
   Unit
 };
 
+/// The instructions that a CPU is known to have.
+enum class CpuIsa {
+  Any,   ///< those of any CPU that LLVM knows
+  X86,   ///< those of any x86-64
+  Avx512 ///< AVX-512 with its 16-bit elements (BW)
+};
+
+/// Unit attribute of a loop over tiles that may store past the caches: such
+/// stores are not ordered with others, so a thread needs a fence after its part
+/// of the loop.
+inline constexpr llvm::StringLiteral kStreamsAttrName = "norm.streams";
+
 #define GEN_PASS_DECL
 #include "Norm/Transforms/Passes.h.inc"
 

@@ -111,15 +111,40 @@ def VectorizeNormTilesPass : Pass<"norm-vectorize"> {
 def MapToRegistersPass : Pass<"norm-map-to-registers"> {
   let summary = "lower the vector form of tiles for a CPU";
   let description = [{
-    Runs on buffers. Reductions of a vector's columns become a fixed tree of
-    shuffles and additions, never an ordered chain, and loops over tiles that
-    their strategy keeps on one thread become `scf.for`. Consumes
-    `norm.strategy`.
+    Runs on buffers, on the loops over tiles that carry a strategy, which it
+    consumes:
+
+    - Reductions of a vector's columns become fixed trees of shuffles and
+      additions, never an ordered chain. The rows of a vector are combined
+      together and end in one vector, each with the bits that it has alone.
+    - Where the strategy says `stream_bytes`, results are stored past the caches:
+      by whole aligned lines, if the loop touches more bytes than that. What
+      only run time knows of sizes and addresses is decided there, between two
+      forms of the sweep that stores. Such a loop gets the attribute
+      `norm.streams`; its stores are ordered with others by a fence only, which
+      this pass does not make.
+    - Where it says `prefetch`, a sweep that stores fetches what the next tile
+      reads.
+    - Loops that it keeps on one thread become `scf.for`.
   }];
+  let options = [
+    Option<"isa", "isa", "::mlir::norm::CpuIsa",
+           "::mlir::norm::CpuIsa::Avx512",
+           "the instructions that the CPU is known to have", [{
+             ::llvm::cl::values(
+               clEnumValN(::mlir::norm::CpuIsa::Any, "any",
+                          "those of any CPU"),
+               clEnumValN(::mlir::norm::CpuIsa::X86, "x86",
+                          "those of any x86-64"),
+               clEnumValN(::mlir::norm::CpuIsa::Avx512, "avx512",
+                          "AVX-512 with BW: 16-bit types are stored past the "
+                          "caches too"))}]>
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
+    "::mlir::vector::VectorDialect"
   ];
 }
 

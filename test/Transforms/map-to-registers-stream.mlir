@@ -1,0 +1,159 @@
+// RUN: norm-opt %s --split-input-file --norm-map-to-registers --canonicalize --cse | FileCheck %s
+// RUN: norm-opt %s --split-input-file --norm-map-to-registers=isa=x86 | FileCheck %s --check-prefix=X86
+// RUN: norm-opt %s --split-input-file --norm-map-to-registers=isa=any | FileCheck %s --check-prefix=ANY
+
+// Large, rows of whole lines: only the pointer is left to run time. What the
+// sweep computes beside is computed in both forms of it, here a sum that is
+// stored too.
+// CHECK-LABEL: func @static
+// CHECK: scf.forall
+// CHECK: memref.extract_aligned_pointer_as_index
+// CHECK: arith.andi %{{.*}}, %c63
+// CHECK: %[[OPEN:.*]] = arith.cmpi eq
+// CHECK: scf.if %[[OPEN]] {
+// CHECK: scf.for
+// CHECK-COUNT-4: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true} : memref<2x4096xf32, {{.*}}>, vector<16xf32>
+// CHECK-COUNT-4: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true} : memref<2x4096xf32, {{.*}}>, vector<16xf32>
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK-NOT: vector.store
+// CHECK-COUNT-2: vector.transfer_write
+// CHECK: } {norm.streams}
+func.func @static(%x: memref<4096x4096xf32>, %r: memref<4096x4096xf32>, %y: memref<4096x4096xf32>, %h: memref<4096x4096xf32>) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c4096 = arith.constant 4096 : index
+  %z = arith.constant 0.0 : f32
+  scf.forall (%i) = (0) to (4096) step (2) {
+    %xi = memref.subview %x[%i, 0] [2, 4096] [1, 1] : memref<4096x4096xf32> to memref<2x4096xf32, strided<[4096, 1], offset: ?>>
+    %ri = memref.subview %r[%i, 0] [2, 4096] [1, 1] : memref<4096x4096xf32> to memref<2x4096xf32, strided<[4096, 1], offset: ?>>
+    %yi = memref.subview %y[%i, 0] [2, 4096] [1, 1] : memref<4096x4096xf32> to memref<2x4096xf32, strided<[4096, 1], offset: ?>>
+    %hi = memref.subview %h[%i, 0] [2, 4096] [1, 1] : memref<4096x4096xf32> to memref<2x4096xf32, strided<[4096, 1], offset: ?>>
+    scf.for %j = %c0 to %c4096 step %c32 {
+      %a = vector.transfer_read %xi[%c0, %j], %z {in_bounds = [true, true]} : memref<2x4096xf32, strided<[4096, 1], offset: ?>>, vector<2x32xf32>
+      %b = vector.transfer_read %ri[%c0, %j], %z {in_bounds = [true, true]} : memref<2x4096xf32, strided<[4096, 1], offset: ?>>, vector<2x32xf32>
+      %s = arith.addf %a, %b : vector<2x32xf32>
+      %t = math.tanh %s : vector<2x32xf32>
+      vector.transfer_write %t, %yi[%c0, %j] {in_bounds = [true, true]} : vector<2x32xf32>, memref<2x4096xf32, strided<[4096, 1], offset: ?>>
+      vector.transfer_write %s, %hi[%c0, %j] {in_bounds = [true, true]} : vector<2x32xf32>, memref<2x4096xf32, strided<[4096, 1], offset: ?>>
+    }
+  } {norm.strategy = #norm.cpu<rows = 2, columns = 32, parallel = true, stream_bytes = 4194304>}
+  return
+}
+
+// -----
+
+// Bytes, pitch and pointer are left to run time, the first before the loop. A
+// masked rest stays plain. A sequential loop is marked too.
+// CHECK-LABEL: func @dynamic
+// CHECK-SAME: %[[X:.*]]: memref<?x?xf32, strided<[?, 1], offset: ?>>, %[[Y:[a-z0-9]*]]: memref
+// CHECK: %[[LARGE:.*]] = arith.cmpi sgt, %{{.*}}, %c4194304
+// CHECK: scf.for
+// CHECK: arith.ori
+// CHECK: %[[ALIGNED:.*]] = arith.cmpi eq
+// CHECK: %[[OPEN:.*]] = arith.andi %[[LARGE]], %[[ALIGNED]]
+// CHECK: scf.if %[[OPEN]] {
+// CHECK-COUNT-4: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true}
+// CHECK: } else {
+// CHECK: vector.transfer_write
+// CHECK: vector.transfer_write {{.*}}, %{{.*}}[{{.*}}], %{{.*}} {in_bounds
+// CHECK-NOT: scf.yield
+// CHECK: } {norm.streams}
+func.func @dynamic(%x: memref<?x?xf32, strided<[?, 1], offset: ?>>, %y: memref<?x?xf32, strided<[?, 1], offset: ?>>, %m: index, %n: index, %whole: index, %rest: index) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %z = arith.constant 0.0 : f32
+  %mask = vector.create_mask %c2, %rest : vector<2x32xi1>
+  scf.forall (%i) = (0) to (%m) step (2) {
+    %xi = memref.subview %x[%i, 0] [2, %n] [1, 1] : memref<?x?xf32, strided<[?, 1], offset: ?>> to memref<2x?xf32, strided<[?, 1], offset: ?>>
+    %yi = memref.subview %y[%i, 0] [2, %n] [1, 1] : memref<?x?xf32, strided<[?, 1], offset: ?>> to memref<2x?xf32, strided<[?, 1], offset: ?>>
+    scf.for %j = %c0 to %whole step %c32 {
+      %a = vector.transfer_read %xi[%c0, %j], %z {in_bounds = [true, true]} : memref<2x?xf32, strided<[?, 1], offset: ?>>, vector<2x32xf32>
+      vector.transfer_write %a, %yi[%c0, %j] {in_bounds = [true, true]} : vector<2x32xf32>, memref<2x?xf32, strided<[?, 1], offset: ?>>
+    }
+    %a = vector.transfer_read %xi[%c0, %whole], %z, %mask {in_bounds = [true, true]} : memref<2x?xf32, strided<[?, 1], offset: ?>>, vector<2x32xf32>
+    vector.transfer_write %a, %yi[%c0, %whole], %mask {in_bounds = [true, true]} : vector<2x32xf32>, memref<2x?xf32, strided<[?, 1], offset: ?>>
+  } {norm.strategy = #norm.cpu<rows = 2, columns = 32, parallel = false, stream_bytes = 4194304>}
+  return
+}
+
+// -----
+
+// 16-bit types: LLVM's x86 backend would drop the hint. Of a row of one vector
+// there is no loop.
+// CHECK-LABEL: func @narrow
+// CHECK: scf.if
+// CHECK: %[[BITS:.*]] = vector.bitcast %{{.*}} : vector<32xbf16> to vector<32xi16>
+// CHECK: %[[HIDDEN:.*]] = llvm.inline_asm asm_dialect = att "", "=v,0" %[[BITS]]
+// CHECK: %[[PIECE:.*]] = vector.bitcast %[[HIDDEN]] : vector<32xi16> to vector<32xbf16>
+// CHECK: vector.store %[[PIECE]], {{.*}}nontemporal = true
+// CHECK: } else {
+// CHECK: vector.transfer_write
+// X86-LABEL: func @narrow
+// X86-NOT: nontemporal
+// X86-NOT: norm.streams
+// X86: return
+// ANY-LABEL: func @narrow
+// ANY-NOT: inline_asm
+// ANY: vector.store {{.*}}nontemporal = true
+func.func @narrow(%x: memref<65536x32xf32>, %y: memref<65536x32xbf16>) {
+  %c0 = arith.constant 0 : index
+  %z = arith.constant 0.0 : f32
+  scf.forall (%i) = (0) to (65536) step (4) {
+    %xi = memref.subview %x[%i, 0] [4, 32] [1, 1] : memref<65536x32xf32> to memref<4x32xf32, strided<[32, 1], offset: ?>>
+    %yi = memref.subview %y[%i, 0] [4, 32] [1, 1] : memref<65536x32xbf16> to memref<4x32xbf16, strided<[32, 1], offset: ?>>
+    %a = vector.transfer_read %xi[%c0, %c0], %z {in_bounds = [true, true]} : memref<4x32xf32, strided<[32, 1], offset: ?>>, vector<4x32xf32>
+    %b = arith.truncf %a : vector<4x32xf32> to vector<4x32xbf16>
+    vector.transfer_write %b, %yi[%c0, %c0] {in_bounds = [true, true]} : vector<4x32xbf16>, memref<4x32xbf16, strided<[32, 1], offset: ?>>
+  } {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true, stream_bytes = 4194304>}
+  return
+}
+
+// -----
+
+// Rows shorter than a line that lie side by side make whole lines.
+// CHECK-LABEL: func @run
+// CHECK: scf.if
+// CHECK: %[[ROWS:.*]] = vector.shape_cast %{{.*}} : vector<4x8xf32> to vector<32xf32>
+// CHECK: memref.reinterpret_cast {{.*}} to memref<32xf32, strided<[1], offset: ?>>
+// CHECK-COUNT-2: vector.store {{.*}} : memref<32xf32, strided<[1], offset: ?>>, vector<16xf32>
+func.func @run(%x: memref<1048576x8xf32>, %y: memref<1048576x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %z = arith.constant 0.0 : f32
+  scf.forall (%i) = (0) to (1048576) step (4) {
+    %xi = memref.subview %x[%i, 0] [4, 8] [1, 1] : memref<1048576x8xf32> to memref<4x8xf32, strided<[8, 1], offset: ?>>
+    %yi = memref.subview %y[%i, 0] [4, 8] [1, 1] : memref<1048576x8xf32> to memref<4x8xf32, strided<[8, 1], offset: ?>>
+    %a = vector.transfer_read %xi[%c0, %c0], %z {in_bounds = [true, true]} : memref<4x8xf32, strided<[8, 1], offset: ?>>, vector<4x8xf32>
+    vector.transfer_write %a, %yi[%c0, %c0] {in_bounds = [true, true]} : vector<4x8xf32>, memref<4x8xf32, strided<[8, 1], offset: ?>>
+  } {norm.strategy = #norm.cpu<rows = 4, columns = 8, parallel = true, stream_bytes = 4194304>}
+  return
+}
+
+// -----
+
+// Known not to be worth it: too few bytes, rows that start inside lines, or a
+// result that the loop reads as well.
+// CHECK-LABEL: func @plain
+// CHECK-NOT: scf.if
+// CHECK-NOT: vector.store
+// CHECK-NOT: norm.streams
+// CHECK: return
+func.func @plain(%x: memref<16x32xf32>, %y: memref<16x32xf32>, %u: memref<1000000x33xf32>, %v: memref<1000000x33xf32>, %w: memref<1000000x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %z = arith.constant 0.0 : f32
+  scf.forall (%i) in (16) {
+    %a = vector.transfer_read %x[%i, %c0], %z {in_bounds = [true]} : memref<16x32xf32>, vector<32xf32>
+    vector.transfer_write %a, %y[%i, %c0] {in_bounds = [true]} : vector<32xf32>, memref<16x32xf32>
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 32, parallel = true, stream_bytes = 4194304>}
+  scf.forall (%i) in (1000000) {
+    %a = vector.transfer_read %u[%i, %c0], %z {in_bounds = [true]} : memref<1000000x33xf32>, vector<32xf32>
+    vector.transfer_write %a, %v[%i, %c0] {in_bounds = [true]} : vector<32xf32>, memref<1000000x33xf32>
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 32, parallel = true, stream_bytes = 4194304>}
+  scf.forall (%i) in (1000000) {
+    %a = vector.transfer_read %w[%i, %c0], %z {in_bounds = [true]} : memref<1000000x32xf32>, vector<32xf32>
+    %b = arith.addf %a, %a : vector<32xf32>
+    vector.transfer_write %b, %w[%i, %c0] {in_bounds = [true]} : vector<32xf32>, memref<1000000x32xf32>
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 32, parallel = true, stream_bytes = 4194304>}
+  return
+}
