@@ -30,6 +30,7 @@ void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
   buildBufferize(pm, bufferize);
 
   pm.addPass(createMapToRegistersPass({options.isa}));
+  pm.addPass(createSpreadTilesPass({options.threads, options.isa}));
   VectorTransferToSCFOptions pieces;
   pieces.enableFullUnroll();
   pm.addPass(createConvertVectorToSCFPass(pieces));

@@ -15,7 +15,6 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Utils/VectorUtils.h"
@@ -130,24 +129,11 @@ struct MapToRegisters
     IRRewriter rewriter(&getContext());
     for (scf::ForallOp loop : loops) {
       auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
-      loop->removeAttr(kStrategyAttrName);
       if (!strategy)
         continue;
       prefetchNextTiles(rewriter, loop, strategy.getPrefetch());
-      bool streams =
-          streamStores(rewriter, loop, strategy.getStreamBytes(), isa);
-      Operation *mapped = loop;
-      if (!strategy.getParallel()) {
-        SmallVector<Operation *> sequential;
-        rewriter.setInsertionPoint(loop);
-        if (failed(scf::forallToForLoop(rewriter, loop, &sequential))) {
-          loop.emitOpError("cannot become a sequential loop");
-          return signalPassFailure();
-        }
-        mapped = sequential.front();
-      }
-      if (streams)
-        mapped->setAttr(kStreamsAttrName, rewriter.getUnitAttr());
+      if (streamStores(rewriter, loop, strategy.getStreamBytes(), isa))
+        loop->setAttr(kStreamsAttrName, rewriter.getUnitAttr());
     }
   }
 };

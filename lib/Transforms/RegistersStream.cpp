@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MapToRegisters.h"
+#include "TouchedBytes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -97,7 +98,6 @@ private:
   int64_t bytes;
   CpuIsa isa;
   /// What the loop accesses, as views outside it.
-  SetVector<Value> touched;
   DenseSet<Value> readFrom;
   /// Whether the loop touches enough bytes; null if that is known.
   Value isLarge;
@@ -117,7 +117,6 @@ void Streamer::collectBuffers() {
       Value view = viewOutside(operand.get(), loop);
       if (!view)
         continue;
-      touched.insert(view);
       bool isWritten = access && &operand == &access.getBaseMutable();
       if (!isWritten)
         readFrom.insert(view);
@@ -212,38 +211,9 @@ SmallVector<StoringSweep> Streamer::findSweeps() {
 
 /// Sets `isLarge`; false if the loop is known to touch too little.
 bool Streamer::decideSize() {
-  OpBuilder::InsertionGuard guard(rewriter);
-  rewriter.setInsertionPoint(loop);
-  uint64_t known = 0;
-  Value unknown;
-  for (Value view : touched) {
-    auto type = cast<MemRefType>(view.getType());
-    uint64_t size = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    for (int64_t extent : type.getShape())
-      if (ShapedType::isStatic(extent))
-        size = llvm::SaturatingMultiply<uint64_t>(size, extent);
-    if (type.hasStaticShape()) {
-      known = llvm::SaturatingAdd(known, size);
-      continue;
-    }
-    Value product = index(size);
-    for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (type.isDynamicDim(dim))
-        product = arith::MulIOp::create(
-            rewriter, loc, product,
-            memref::DimOp::create(rewriter, loc, view, dim));
-    unknown =
-        unknown
-            ? arith::AddIOp::create(rewriter, loc, unknown, product).getResult()
-            : product;
-  }
-  if (known > static_cast<uint64_t>(bytes))
-    return true;
-  if (!unknown)
-    return false;
-  isLarge = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::sgt,
-                                  unknown, index(bytes - known));
-  return true;
+  ExceedsBytes exceeds = touchesMoreThan(rewriter, loop, bytes);
+  isLarge = exceeds.value;
+  return exceeds.known != false;
 }
 
 /// What is left of the address of the first line that `write` stores, and of

@@ -1,4 +1,5 @@
 // RUN: norm-opt %s --norm-map-to-registers --verify-diagnostics
+// RUN: norm-opt %s --norm-spread-tiles --verify-diagnostics
 
 func.func @tensors(%x: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error @below {{expected a loop over tiles of buffers, got one that yields tensors: bufferize first}}

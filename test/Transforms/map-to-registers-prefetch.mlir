@@ -52,7 +52,7 @@ func.func @rows(%x: memref<4096x4096xf32>, %g: memref<4096xf32>, %y: memref<4096
 
 // Small tiles fetch further ahead, short rows share lines. 1 is the first cache.
 // CHECK-LABEL: func @short
-// CHECK: scf.for %[[I:.*]] =
+// CHECK: scf.forall (%[[I:.*]]) =
 // CHECK: %[[AHEAD:.*]] = arith.addi %[[I]], %c128
 // CHECK: arith.minsi %[[AHEAD]], %c1020
 // CHECK-COUNT-2: memref.prefetch %{{.*}}, read, locality<3>, data

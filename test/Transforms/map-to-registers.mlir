@@ -70,21 +70,6 @@ func.func @apart(%v: vector<3x8xf32>, %z: vector<3xf32>, %w: vector<2x8xf32>, %o
   return %0, %1 : vector<3xf32>, vector<2xf32>
 }
 
-// CHECK-LABEL: func @serial
-// CHECK-NOT: scf.forall
-// CHECK: scf.for
-// CHECK: scf.forall
-// CHECK-NOT: norm.strategy
-func.func @serial(%x: memref<8xf32>, %f: f32) {
-  scf.forall (%i) in (8) {
-    memref.store %f, %x[%i] : memref<8xf32>
-  } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = false>}
-  scf.forall (%i) in (8) {
-    memref.store %f, %x[%i] : memref<8xf32>
-  } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = true>}
-  return
-}
-
 // A vector that skips a dimension reads a view without it.
 // CHECK-LABEL: func @skip
 // CHECK: memref.subview %{{.*}}[0, %{{.*}}, 0] [2, 1, 8] [1, 1, 1] : memref<2x3x8xf32> to memref<2x1x8xf32, {{.*}}>

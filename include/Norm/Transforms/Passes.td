@@ -111,8 +111,7 @@ def VectorizeNormTilesPass : Pass<"norm-vectorize"> {
 def MapToRegistersPass : Pass<"norm-map-to-registers"> {
   let summary = "lower the vector form of tiles for a CPU";
   let description = [{
-    Runs on buffers, on the loops over tiles that carry a strategy, which it
-    consumes:
+    Runs on buffers, on the loops over tiles that carry a strategy:
 
     - Reductions of a vector's columns become fixed trees of shuffles and
       additions, never an ordered chain. The rows of a vector are combined
@@ -122,10 +121,9 @@ def MapToRegistersPass : Pass<"norm-map-to-registers"> {
       only run time knows of sizes and addresses is decided there, between two
       forms of the sweep that stores. Such a loop gets the attribute
       `norm.streams`; its stores are ordered with others by a fence only, which
-      this pass does not make.
+      norm-spread-tiles makes.
     - Where it says `prefetch`, a sweep that stores fetches what the next tile
       reads.
-    - Loops that it keeps on one thread become `scf.for`.
   }];
   let options = [
     Option<"isa", "isa", "::mlir::norm::CpuIsa",
@@ -145,6 +143,36 @@ def MapToRegistersPass : Pass<"norm-map-to-registers"> {
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
     "::mlir::vector::VectorDialect"
+  ];
+}
+
+def SpreadTilesPass : Pass<"norm-spread-tiles"> {
+  let summary = "spread tiles over threads as their strategy says";
+  let description = [{
+    Runs on buffers, on the loops over tiles that carry a strategy, and removes
+    it. `parallel` ones become OpenMP loops, each thread taking one run of tiles;
+    where the strategy names `serial_bytes`, one thread takes all of a loop that
+    touches no more (OpenMP's `if`). Others become `scf.for`. Where results are
+    stored past the caches (`norm.streams`), every thread ends with a store
+    fence.
+  }];
+  let options = [
+    Option<"threads", "threads", "bool", "true",
+           "use threads; else every loop becomes sequential">,
+    Option<"isa", "isa", "::mlir::norm::CpuIsa", "::mlir::norm::CpuIsa::Avx512",
+           "the instructions that the CPU is known to have", [{
+             ::llvm::cl::values(
+               clEnumValN(::mlir::norm::CpuIsa::Any, "any",
+                          "those of any CPU"),
+               clEnumValN(::mlir::norm::CpuIsa::X86, "x86",
+                          "those of any x86-64"),
+               clEnumValN(::mlir::norm::CpuIsa::Avx512, "avx512",
+                          "AVX-512 with BW"))}]>
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::omp::OpenMPDialect",
+    "::mlir::scf::SCFDialect"
   ];
 }
 
