@@ -13,12 +13,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MapToRegisters.h"
-#include "TouchedBytes.h"
+#include "RegistersStream.h"
 
+#include "TouchedBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace mlir::norm;
@@ -44,88 +43,20 @@ static Value viewOutside(Value view, Operation *loop) {
   return view;
 }
 
-namespace {
-/// A sweep that stores, and what it stores by whole lines.
-struct StoringSweep {
-  Operation *op;
-  SmallVector<vector::TransferWriteOp> writes;
-};
-
-class Streamer {
-public:
-  Streamer(RewriterBase &rewriter, scf::ForallOp loop, int64_t bytes,
-           CpuIsa isa)
-      : rewriter(rewriter), loc(loop.getLoc()), loop(loop), bytes(bytes),
-        isa(isa) {}
-
-  bool run() {
-    if (bytes == 0)
-      return false;
-    collectBuffers();
-    SmallVector<StoringSweep> sweeps = findSweeps();
-    if (sweeps.empty() || !decideSize())
-      return false;
-    for (StoringSweep &sweep : sweeps)
-      duplicate(sweep);
-    return true;
-  }
-
-private:
-  void collectBuffers();
-  SmallVector<StoringSweep> findSweeps();
-  bool canStream(vector::TransferWriteOp write);
-  bool decideSize();
-  void duplicate(StoringSweep &sweep);
-  Value areLinesAligned(StoringSweep &sweep);
-  Value misalignment(vector::TransferWriteOp write);
-  void storeLines(vector::TransferWriteOp write);
-  std::tuple<Value, Value, SmallVector<Value>>
-  joinRows(vector::TransferWriteOp write);
-  Value opaque(Value piece);
-
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(rewriter, loc, value);
-  }
-  Value plus(Value index, int64_t offset) {
-    if (offset == 0)
-      return index;
-    return arith::AddIOp::create(rewriter, loc, index, this->index(offset));
-  }
-
-  RewriterBase &rewriter;
-  Location loc;
-  scf::ForallOp loop;
-  int64_t bytes;
-  CpuIsa isa;
-  /// What the loop accesses, as views outside it.
-  DenseSet<Value> readFrom;
-  /// Whether the loop touches enough bytes; null if that is known.
-  Value isLarge;
-};
-} // namespace
-
-void Streamer::collectBuffers() {
+void Streamer::collectReads() {
   loop.walk([&](Operation *op) {
-    if (llvm::isa<ViewLikeOpInterface>(op))
+    if (llvm::isa<ViewLikeOpInterface, memref::DimOp,
+                  memref::ExtractStridedMetadataOp, memref::PrefetchOp>(op))
       return;
-    auto access = dyn_cast<vector::TransferWriteOp>(op);
+    auto write = dyn_cast<vector::TransferWriteOp>(op);
     for (OpOperand &operand : op->getOpOperands()) {
       if (!llvm::isa<MemRefType>(operand.get().getType()) ||
-          llvm::isa<memref::DimOp, memref::ExtractStridedMetadataOp,
-                    memref::PrefetchOp>(op))
+          (write && &operand == &write.getBaseMutable()))
         continue;
-      Value view = viewOutside(operand.get(), loop);
-      if (!view)
-        continue;
-      bool isWritten = access && &operand == &access.getBaseMutable();
-      if (!isWritten)
+      if (Value view = viewOutside(operand.get(), loop))
         readFrom.insert(view);
     }
   });
-}
-
-static int64_t widthOf(VectorType type) {
-  return type.getElementTypeBitWidth() / 8;
 }
 
 /// Whether the rows of a vector, not whole lines each, lie side by side where
@@ -139,9 +70,9 @@ static bool isRun(vector::TransferWriteOp write) {
              vector.getDimSize(1);
 }
 
-/// A write of whole lines as far as types tell. What is read in the same loop
-/// stays in the caches.
-bool Streamer::canStream(vector::TransferWriteOp write) {
+/// Whether `write` makes whole lines, if it starts on one. What is read in the
+/// same loop stays in the caches.
+bool Streamer::storesLines(vector::TransferWriteOp write) {
   if (!movesColumns(write) || write.getMask())
     return false;
   Value view = viewOutside(write.getBase(), loop);
@@ -154,34 +85,38 @@ bool Streamer::canStream(vector::TransferWriteOp write) {
   int64_t row = vector.getShape().back() * widthOf(vector);
   if (isRun(write))
     row *= vector.getDimSize(0);
-  if (row % kLineBytes != 0)
-    return false;
+  return row % kLineBytes == 0;
+}
+
+/// Whether no stride, as far as types tell, keeps `write` from starting on a
+/// line at every place.
+bool Streamer::mayBeAligned(vector::TransferWriteOp write) {
   auto type = cast<MemRefType>(write.getBase().getType());
   SmallVector<int64_t> strides = type.getStridesAndOffset().first;
+  strides.pop_back();
   if (isRun(write))
     strides.pop_back();
-  for (int64_t stride : ArrayRef(strides).drop_back())
-    if (ShapedType::isStatic(stride) &&
-        stride * widthOf(vector) % kLineBytes != 0)
-      return false;
-  return true;
+  return llvm::none_of(strides, [&](int64_t stride) {
+    return ShapedType::isStatic(stride) &&
+           stride * widthOf(write.getVectorType()) % kLineBytes != 0;
+  });
 }
 
 /// The innermost index of `write` in the first step of the sweep it is part of;
 /// null if that index does not go up with the sweep, line by line.
-static Value firstColumn(OpBuilder *builder, vector::TransferWriteOp write) {
-  Value column = write.getIndices().back();
-  auto sweep = dyn_cast<scf::ForOp>(getSweep(write));
+Value norm::firstColumn(OpBuilder *builder, VectorTransferOpInterface access) {
+  Value column = access.getIndices().back();
+  auto sweep = dyn_cast<scf::ForOp>(getSweep(access));
   if (!sweep)
     return column;
   Value variable = sweep.getInductionVar();
   std::optional<int64_t> step = getConstantIntValue(sweep.getStep());
-  if (!step || *step * widthOf(write.getVectorType()) % kLineBytes != 0)
+  if (!step || *step * widthOf(access.getVectorType()) % kLineBytes != 0)
     return {};
-  for (Value index : write.getIndices().drop_back())
+  for (Value index : access.getIndices().drop_back())
     if (!sweep.isDefinedOutsideOfLoop(index))
       return {};
-  if (!sweep.isDefinedOutsideOfLoop(write.getBase()))
+  if (!sweep.isDefinedOutsideOfLoop(access.getBase()))
     return {};
   if (column == variable)
     return sweep.getLowerBound();
@@ -194,19 +129,27 @@ static Value firstColumn(OpBuilder *builder, vector::TransferWriteOp write) {
     return {};
   if (!builder)
     return offset;
-  return arith::AddIOp::create(*builder, write.getLoc(), offset,
+  return arith::AddIOp::create(*builder, access->getLoc(), offset,
                                sweep.getLowerBound());
 }
 
 SmallVector<StoringSweep> Streamer::findSweeps() {
   llvm::MapVector<Operation *, SmallVector<vector::TransferWriteOp>> writes;
   loop.walk([&](vector::TransferWriteOp write) {
-    if (canStream(write) && firstColumn(nullptr, write))
+    if (storesLines(write) && firstColumn(nullptr, write))
       writes[getSweep(write)].push_back(write);
   });
-  return llvm::map_to_vector(writes, [](auto &entry) {
-    return StoringSweep{entry.first, entry.second};
-  });
+  SmallVector<StoringSweep> sweeps;
+  for (auto &[op, candidates] : writes) {
+    StoringSweep sweep{op, candidates, {}, {}};
+    if (!planCut(sweep))
+      llvm::erase_if(sweep.writes, [&](vector::TransferWriteOp write) {
+        return !mayBeAligned(write);
+      });
+    if (!sweep.writes.empty())
+      sweeps.push_back(std::move(sweep));
+  }
+  return sweeps;
 }
 
 /// Sets `isLarge`; false if the loop is known to touch too little.
@@ -216,12 +159,11 @@ bool Streamer::decideSize() {
   return exceeds.known != false;
 }
 
-/// What is left of the address of the first line that `write` stores, and of
-/// the distances of its rows, beyond whole lines; the bits of all together.
-Value Streamer::misalignment(vector::TransferWriteOp write) {
+/// The address of the first element that `write` stores in its sweep.
+Value Streamer::startAddress(vector::TransferWriteOp write) {
   Value base = write.getBase();
-  auto type = cast<MemRefType>(base.getType());
-  auto [strides, offset] = type.getStridesAndOffset();
+  auto [strides, offset] =
+      cast<MemRefType>(base.getType()).getStridesAndOffset();
   auto metadata = memref::ExtractStridedMetadataOp::create(rewriter, loc, base);
   auto known = [&](int64_t number, Value value) {
     return ShapedType::isStatic(number) ? index(number) : value;
@@ -234,44 +176,55 @@ Value Streamer::misalignment(vector::TransferWriteOp write) {
         rewriter, loc, element,
         arith::MulIOp::create(rewriter, loc, at,
                               known(strides[dim], metadata.getStrides()[dim])));
-  Value width = index(widthOf(write.getVectorType()));
-  Value bits = arith::AddIOp::create(
+  return arith::AddIOp::create(
       rewriter, loc,
       memref::ExtractAlignedPointerAsIndexOp::create(rewriter, loc, base),
-      arith::MulIOp::create(rewriter, loc, element, width));
-  VectorType vector = write.getVectorType();
-  int64_t row = type.getRank() - 2;
-  if (vector.getRank() == 2 && vector.getDimSize(0) > 1 &&
-      ShapedType::isDynamic(strides[row]))
-    bits = arith::OrIOp::create(
-        rewriter, loc, bits,
-        arith::MulIOp::create(rewriter, loc, metadata.getStrides()[row],
-                              width));
-  return bits;
+      arith::MulIOp::create(rewriter, loc, element,
+                            index(widthOf(write.getVectorType()))));
 }
 
-Value Streamer::areLinesAligned(StoringSweep &sweep) {
-  Value bits;
-  for (vector::TransferWriteOp write : sweep.writes) {
-    Value more = misalignment(write);
-    bits = bits ? arith::OrIOp::create(rewriter, loc, bits, more).getResult()
-                : more;
-  }
+/// The bytes from row to row of `write`, where types leave open whether they
+/// are whole lines; null else.
+Value Streamer::openPitch(vector::TransferWriteOp write) {
+  auto type = cast<MemRefType>(write.getBase().getType());
+  VectorType vector = write.getVectorType();
+  int64_t row = type.getRank() - 2;
+  if (vector.getRank() != 2 || vector.getDimSize(0) == 1 ||
+      ShapedType::isStatic(type.getStridesAndOffset().first[row]))
+    return {};
+  auto metadata =
+      memref::ExtractStridedMetadataOp::create(rewriter, loc, write.getBase());
+  return arith::MulIOp::create(rewriter, loc, metadata.getStrides()[row],
+                               index(widthOf(vector)));
+}
+
+/// Whether `bytes`, addresses and distances, are all whole lines, and the loop
+/// is large.
+Value Streamer::areWholeLines(ArrayRef<Value> bytes) {
+  Value bits = index(0);
+  for (Value more : bytes)
+    if (more)
+      bits = arith::OrIOp::create(rewriter, loc, bits, more);
   Value rest =
       arith::AndIOp::create(rewriter, loc, bits, index(kLineBytes - 1));
-  return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, rest,
-                               index(0));
+  Value areLines = arith::CmpIOp::create(
+      rewriter, loc, arith::CmpIPredicate::eq, rest, index(0));
+  if (!isLarge)
+    return areLines;
+  return arith::AndIOp::create(rewriter, loc, isLarge, areLines);
 }
 
 void Streamer::duplicate(StoringSweep &sweep) {
   rewriter.setInsertionPoint(sweep.op);
   loc = sweep.op->getLoc();
-  Value streams = areLinesAligned(sweep);
-  if (isLarge)
-    streams = arith::AndIOp::create(rewriter, loc, isLarge, streams);
-  auto branch =
-      scf::IfOp::create(rewriter, loc, sweep.op->getResultTypes(), streams,
-                        /*withElseRegion=*/true);
+  SmallVector<Value> bytes;
+  for (vector::TransferWriteOp write : sweep.writes) {
+    bytes.push_back(startAddress(write));
+    bytes.push_back(openPitch(write));
+  }
+  auto branch = scf::IfOp::create(rewriter, loc, sweep.op->getResultTypes(),
+                                  areWholeLines(bytes),
+                                  /*withElseRegion=*/true);
   rewriter.replaceAllUsesWith(sweep.op->getResults(), branch.getResults());
   IRMapping mapping;
   rewriter.setInsertionPointToStart(branch.thenBlock());
@@ -369,6 +322,21 @@ Streamer::joinRows(vector::TransferWriteOp write) {
       ArrayRef<OpFoldResult>{rewriter.getIndexAttr(type.getNumElements())},
       ArrayRef<OpFoldResult>{rewriter.getIndexAttr(1)});
   return {joined, flat, {index(0)}};
+}
+
+bool Streamer::run() {
+  if (bytes == 0)
+    return false;
+  collectReads();
+  SmallVector<StoringSweep> sweeps = findSweeps();
+  if (sweeps.empty() || !decideSize())
+    return false;
+  for (StoringSweep &sweep : sweeps)
+    if (sweep.end)
+      cut(sweep);
+    else
+      duplicate(sweep);
+  return true;
 }
 
 bool norm::streamStores(RewriterBase &rewriter, scf::ForallOp loop,

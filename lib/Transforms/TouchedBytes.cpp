@@ -28,10 +28,14 @@ static SetVector<Value> findBuffers(scf::ForallOp loop) {
             op.getEffectOnValue<MemoryEffects::Write>(operand)))
         continue;
       while (isInside(operand)) {
-        auto view = operand.getDefiningOp<ViewLikeOpInterface>();
-        if (!view)
+        Operation *op = operand.getDefiningOp();
+        if (auto view = dyn_cast_if_present<ViewLikeOpInterface>(op))
+          operand = view.getViewSource();
+        else if (auto metadata =
+                     dyn_cast_if_present<memref::ExtractStridedMetadataOp>(op))
+          operand = metadata.getSource();
+        else
           break;
-        operand = view.getViewSource();
       }
       if (!isInside(operand))
         buffers.insert(operand);

@@ -20,11 +20,10 @@ FIRST = (ROWS, 1, "false", 0, 0)
 MAPPINGS = (
     (1, 1, "false", 1, 1),
     (2, 2, "false", 0, 2),
-    (3, 1, "true", 1, 0),
+    (3, 2, "true", 1, 0),
     (23, 1, "false", 1, 2),
     (24, 4, "true", 1, 2),
-    (24, 2, "false", 1, 1),
-    (32, 16, "true", 1, 1),
+    (ROWS, 16, "true", 1, 1),
 )
 # Bytes by which arrays lie off a line.
 SHIFTS = (0, 8, 16, 60)

@@ -2,18 +2,31 @@
 // RUN: norm-opt %s --split-input-file --norm-map-to-registers=isa=x86 | FileCheck %s --check-prefix=X86
 // RUN: norm-opt %s --split-input-file --norm-map-to-registers=isa=any | FileCheck %s --check-prefix=ANY
 
-// Large, rows of whole lines: only the pointer is left to run time. What the
-// sweep computes beside is computed in both forms of it, here a sum that is
-// stored too.
+// Large, rows of whole lines: what is left to run time is where they start.
+// Columns up to a line, which both results have to reach together, and those
+// left of whole vectors are stored under a mask. What the sweep computes beside
+// is computed in each form of it, here a sum that is stored too.
 // CHECK-LABEL: func @static
 // CHECK: scf.forall
+// CHECK: %[[P:.*]] = memref.extract_aligned_pointer_as_index
+// CHECK: %[[A:.*]] = arith.addi %[[P]]
 // CHECK: memref.extract_aligned_pointer_as_index
-// CHECK: arith.andi %{{.*}}, %c63
+// CHECK: %[[APART:.*]] = arith.xori %[[A]]
+// CHECK: %[[OFF:.*]] = arith.andi %[[A]], %c3
+// CHECK: %[[BITS:.*]] = arith.ori %[[APART]], %[[OFF]]
+// CHECK: arith.andi %[[BITS]], %c63
 // CHECK: %[[OPEN:.*]] = arith.cmpi eq
 // CHECK: scf.if %[[OPEN]] {
-// CHECK: scf.for
+// CHECK: %[[HEAD:.*]] = arith.minui
+// CHECK: scf.for {{.*}} = %[[HEAD]] to %[[LAST:.*]] step %c32
 // CHECK-COUNT-4: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true} : memref<2x4096xf32, {{.*}}>, vector<16xf32>
 // CHECK-COUNT-4: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true} : memref<2x4096xf32, {{.*}}>, vector<16xf32>
+// CHECK: }
+// CHECK: scf.for {{.*}} = %c0 to %c2 step %c1
+// CHECK: %[[MASK:.*]] = vector.create_mask %c2, %{{.*}} : vector<2x32xi1>
+// CHECK: vector.transfer_read {{.*}}, %[[MASK]]
+// CHECK: vector.transfer_read {{.*}}, %[[MASK]]
+// CHECK-COUNT-2: vector.transfer_write {{.*}}, %[[MASK]]
 // CHECK: } else {
 // CHECK: scf.for
 // CHECK-NOT: vector.store
@@ -43,21 +56,21 @@ func.func @static(%x: memref<4096x4096xf32>, %r: memref<4096x4096xf32>, %y: memr
 
 // -----
 
-// Bytes, pitch and pointer are left to run time, the first before the loop. A
-// masked rest stays plain. A sequential loop is marked too.
+// Bytes, pitch and pointer are left to run time, the first before the loop. The
+// masked rest belongs to the plain form. A sequential loop is marked too.
 // CHECK-LABEL: func @dynamic
 // CHECK-SAME: %[[X:.*]]: memref<?x?xf32, strided<[?, 1], offset: ?>>, %[[Y:[a-z0-9]*]]: memref
 // CHECK: %[[LARGE:.*]] = arith.cmpi ugt, %{{.*}}, %c4194304
-// CHECK: scf.for
 // CHECK: arith.ori
 // CHECK: %[[ALIGNED:.*]] = arith.cmpi eq
 // CHECK: %[[OPEN:.*]] = arith.andi %[[LARGE]], %[[ALIGNED]]
 // CHECK: scf.if %[[OPEN]] {
 // CHECK-COUNT-4: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true}
+// CHECK: vector.transfer_write
 // CHECK: } else {
 // CHECK: vector.transfer_write
+// CHECK: scf.if
 // CHECK: vector.transfer_write {{.*}}, %{{.*}}[{{.*}}], %{{.*}} {in_bounds
-// CHECK-NOT: scf.yield
 // CHECK: } {{{.*}}norm.streams}
 func.func @dynamic(%x: memref<?x?xf32, strided<[?, 1], offset: ?>>, %y: memref<?x?xf32, strided<[?, 1], offset: ?>>, %m: index, %n: index, %whole: index, %rest: index) {
   %c0 = arith.constant 0 : index
@@ -127,6 +140,33 @@ func.func @run(%x: memref<1048576x8xf32>, %y: memref<1048576x8xf32>) {
     %a = vector.transfer_read %xi[%c0, %c0], %z {in_bounds = [true, true]} : memref<4x8xf32, strided<[8, 1], offset: ?>>, vector<4x8xf32>
     vector.transfer_write %a, %yi[%c0, %c0] {in_bounds = [true, true]} : vector<4x8xf32>, memref<4x8xf32, strided<[8, 1], offset: ?>>
   } {norm.strategy = #norm.cpu<rows = 4, columns = 8, parallel = true, stream_bytes = 4194304>}
+  return
+}
+
+// -----
+
+// One row at a time may start anywhere. Two of 33 columns do not lie alike.
+// CHECK-LABEL: func @odd
+// CHECK: nontemporal
+// CHECK-NOT: nontemporal
+// CHECK: return
+func.func @odd(%x: memref<100000x1057xf64>, %y: memref<100000x1057xf64>) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %c1056 = arith.constant 1056 : index
+  %z = arith.constant 0.0 : f64
+  scf.forall (%i) in (100000) {
+    scf.for %j = %c0 to %c1056 step %c8 {
+      %a = vector.transfer_read %x[%i, %j], %z {in_bounds = [true]} : memref<100000x1057xf64>, vector<8xf64>
+      vector.transfer_write %a, %y[%i, %j] {in_bounds = [true]} : vector<8xf64>, memref<100000x1057xf64>
+    }
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = true, stream_bytes = 4194304>}
+  scf.forall (%i) = (0) to (100000) step (2) {
+    scf.for %j = %c0 to %c1056 step %c8 {
+      %a = vector.transfer_read %x[%i, %j], %z {in_bounds = [true, true]} : memref<100000x1057xf64>, vector<2x8xf64>
+      vector.transfer_write %a, %y[%i, %j] {in_bounds = [true, true]} : vector<2x8xf64>, memref<100000x1057xf64>
+    }
+  } {norm.strategy = #norm.cpu<rows = 2, columns = 8, parallel = true, stream_bytes = 4194304>}
   return
 }
 
