@@ -12,13 +12,13 @@
 //   where S*d > 4 * (Q - S*d):                           m is not near the mean
 //     m = m + d,  and S and Q about it
 //   q = max(Q - S*d, 0) / (n - correction)
-//   x^ = ((c - m) - d) * r
+//   x^ = (c - m) * r - d * r                             one fma
 //
 // The guard keeps d within two deviations, so that Q - S*d loses two bits at
 // most, whatever was sampled. Both pairs of sums are in the IR; the second is
 // the first where m did not change, and norm-vectorize then skips its sweep.
-// Subtracting d before the multiply, not d * r after it, keeps constant rows
-// exactly 0.
+// It also finds the value of a constant row, whose m may be an ulp off, so that
+// such a row is exactly 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -134,6 +134,7 @@ static Value buildSampleMean(RowBuilder &rows, const Source &source) {
   OpBuilder &b = rows.builder;
   SmallVector<OpFoldResult> offsets, sizes, strides;
   OpFoldResult count;
+  bool isWhole = true;
   int64_t innermost = *llvm::max_element(rows.reduced);
   for (int64_t axis : rows.all) {
     OpFoldResult size =
@@ -145,7 +146,9 @@ static Value buildSampleMean(RowBuilder &rows, const Source &source) {
                          {b.getAffineConstantExpr(isInnermost ? kSample : 1),
                           b.getAffineDimExpr(0)},
                          b.getContext());
-      size = affine::makeComposedFoldedAffineMin(b, rows.loc, limit, size);
+      OpFoldResult extent = size;
+      size = affine::makeComposedFoldedAffineMin(b, rows.loc, limit, extent);
+      isWhole &= isEqualConstantIntOrValue(size, extent);
       if (isInnermost)
         count = size;
     }
@@ -154,9 +157,10 @@ static Value buildSampleMean(RowBuilder &rows, const Source &source) {
     sizes.push_back(size);
   }
   Source sample = source;
-  for (Indexed &input : sample.inputs)
-    input.tensor = tensor::ExtractSliceOp::create(b, rows.loc, input.tensor,
-                                                  offsets, sizes, strides);
+  if (!isWhole)
+    for (Indexed &input : sample.inputs)
+      input.tensor = tensor::ExtractSliceOp::create(b, rows.loc, input.tensor,
+                                                    offsets, sizes, strides);
   return buildMean(rows, buildSum(rows, sample, /*mask=*/{}),
                    {rows.divisorFrom(count), {}});
 }
@@ -319,11 +323,11 @@ Statistics Statistics::build(RowBuilder &rows, const NormContract &contract,
     inputs.push_back(rows.statistic(sums.deviations));
   if (sums.mean)
     inputs.push_back(rows.statistic(sums.mean));
-  Value rstd, remainder;
+  Value rstd, offset;
   FloatType type = rows.workType;
   SmallVector<RowBuilder::Output> outputs{{&rstd, type}};
   if (sums.deviations)
-    outputs.push_back({&remainder, type});
+    outputs.push_back({&offset, type});
   if (wanted.mean)
     outputs.push_back({&result.mean, type});
   if (wanted.squares)
@@ -341,7 +345,8 @@ Statistics Statistics::build(RowBuilder &rows, const NormContract &contract,
         SmallVector<Value> values{
             buildFactor(rows, b, contract.epsilon, contract.zeroPolicy, q)};
         if (d)
-          values.push_back(d);
+          values.push_back(
+              arith::NegFOp::create(b, rows.loc, rows.mul(b, d, values[0])));
         if (wanted.mean)
           values.push_back(d ? rows.add(b, m, d) : m);
         if (wanted.squares)
@@ -353,8 +358,8 @@ Statistics Statistics::build(RowBuilder &rows, const NormContract &contract,
   result.row.rstd = rows.statistic(rstd);
   if (sums.mean)
     result.row.means.push_back(rows.statistic(sums.mean));
-  if (remainder)
-    result.row.means.push_back(rows.statistic(remainder));
+  if (offset)
+    result.row.offset = rows.statistic(offset);
   return result;
 }
 
@@ -385,12 +390,17 @@ void Normalized::addTo(SmallVectorImpl<Indexed> &inputs) {
   llvm::append_range(inputs, source.inputs);
   llvm::append_range(inputs, row.means);
   inputs.push_back(row.rstd);
+  if (row.offset)
+    inputs.push_back(row.offset);
 }
 
 Value Normalized::build(OpBuilder &b, ValueRange in) const {
   Value c = source.widened(rows, b, in.drop_front(first));
   for (size_t i = 0; i < row.means.size(); ++i)
     c = rows.sub(b, c, rows.toWork(b, in[first + source.inputs.size() + i]));
+  if (row.offset)
+    return math::FmaOp::create(b, rows.loc, c, factor(b, in),
+                               in[factorAt() + 1]);
   Value normalized = rows.mul(b, c, factor(b, in));
   return isRounded ? rows.toCompute(b, normalized) : normalized;
 }

@@ -151,6 +151,9 @@ struct RowStatistics {
   /// Subtracted one after the other: m, and what rounding took from it.
   SmallVector<Indexed> means;
   Indexed rstd;
+  /// -d * r, where d is still to be subtracted: added after the multiply, in one
+  /// rounding. Null if there is no such d.
+  Indexed offset;
 };
 
 /// Steps 1 and 2: what is normalized, and the sum that is stored.
@@ -250,10 +253,14 @@ public:
   Value build(OpBuilder &b, ValueRange in) const;
   /// r alone.
   Value factor(OpBuilder &b, ValueRange in) const {
-    return rows.toWork(b, in[first + source.inputs.size() + row.means.size()]);
+    return rows.toWork(b, in[factorAt()]);
   }
 
 private:
+  size_t factorAt() const {
+    return first + source.inputs.size() + row.means.size();
+  }
+
   RowBuilder &rows;
   const Source &source;
   const RowStatistics &row;

@@ -387,7 +387,7 @@ SmallVector<int> TileProgram::findRootAxes() const {
   auto widen = [&](Value tensor) {
     SmallVector<int> list = loopedAxes(tensor);
     auto rank = [&](ArrayRef<int> axes) {
-      return std::make_pair(countLong(axes), countOps(axes));
+      return std::make_tuple(countLong(axes), axes.size(), countOps(axes));
     };
     if (root.empty() || rank(list) > rank(root))
       root = list;

@@ -64,7 +64,8 @@ def test_case_A1_what_is_squared_is_centred(element):
              call("moments", rows, element, results=("mean", "m2"))]
     squared = [body for kinds, body in bodies(ir(calls, LINALG))
                if '"reduction"' in kinds and "mulf" in body]
-    assert len(squared) == len(calls)
+    # The sums about a sample, and about what the guard makes of it.
+    assert len(squared) == 2 * len(calls)
     for body in squared:
         assert body.index("subf") < body.index("mulf"), body
         square, = re.findall(r"mulf (\S+), (\S+) :", body)

@@ -37,7 +37,7 @@ func.func @rms_norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 // The sums about a sampled mean, here the mean of all, and about what the guard
 // makes of it. The variance is never a difference of mean squares, and what is
-// left of the mean is subtracted before the product.
+// left of the mean, times the factor, is subtracted with the product.
 // CHECK-LABEL: func @layer_norm
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<4x8xf32>
 // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
@@ -70,10 +70,9 @@ func.func @rms_norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK: arith.divf %[[BOUNDED]], %[[N]]
 // CHECK-NOT: "reduction"
 // CHECK: linalg.generic {{.*}} ["parallel", "parallel"]
-// CHECK: ^bb0(%[[IN:.+]]: f32, %[[M:.+]]: f32, %[[M_REST:.+]]: f32, %[[R:.+]]: f32, %{{.+}}: f32)
+// CHECK: ^bb0(%[[IN:.+]]: f32, %[[M:.+]]: f32, %[[R:.+]]: f32, %[[OFFSET:.+]]: f32, %{{.+}}: f32)
 // CHECK: %[[ABOUT:.+]] = arith.subf %[[IN]], %[[M]]
-// CHECK: %[[CENTRED:.+]] = arith.subf %[[ABOUT]], %[[M_REST]]
-// CHECK: arith.mulf %[[CENTRED]], %[[R]]
+// CHECK: math.fma %[[ABOUT]], %[[R]], %[[OFFSET]]
 func.func @layer_norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-3 : tensor<4x8xf32> -> tensor<4x8xf32>
   return %y : tensor<4x8xf32>
@@ -87,7 +86,7 @@ func.func @layer_norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK: %[[VARIANCE:.+]] = arith.divf
 // CHECK: %[[R:.+]] = arith.divf
 // CHECK: %[[MEAN:.+]] = arith.addf %[[M]], %[[REST]]
-// CHECK: linalg.yield %[[R]], %[[REST]], %[[MEAN]], %[[VARIANCE]]
+// CHECK: linalg.yield %[[R]], %{{.+}}, %[[MEAN]], %[[VARIANCE]]
 // CHECK: %[[Y:.+]] = linalg.generic
 // CHECK: return %[[Y]], %[[PARTS]]#2, %[[PARTS]]#3, %[[PARTS]]#0
 func.func @statistics(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {

@@ -1,4 +1,4 @@
-// RUN: norm-opt %s --split-input-file --norm-map-to-registers --canonicalize --cse | FileCheck %s
+// RUN: norm-opt %s --split-input-file --norm-map-to-registers=isa=avx512 --canonicalize --cse | FileCheck %s
 // RUN: norm-opt %s --split-input-file --norm-map-to-registers=isa=x86 | FileCheck %s --check-prefix=X86
 // RUN: norm-opt %s --split-input-file --norm-map-to-registers=isa=any | FileCheck %s --check-prefix=ANY
 

@@ -60,8 +60,8 @@ struct NormToCpuOptions : public PassPipelineOptions<NormToCpuOptions> {
   PassOptions::Option<CpuIsa> isa{
       *this, "isa",
       llvm::cl::desc("the instructions that the CPU is known to have (default: "
-                     "avx512)"),
-      llvm::cl::init(CpuIsa::Avx512),
+                     "x86)"),
+      llvm::cl::init(CpuIsa::X86),
       llvm::cl::values(
           clEnumValN(CpuIsa::Any, "any", "those of any CPU"),
           clEnumValN(CpuIsa::X86, "x86", "those of any x86-64"),

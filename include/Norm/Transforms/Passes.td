@@ -127,7 +127,7 @@ def MapToRegistersPass : Pass<"norm-map-to-registers"> {
   }];
   let options = [
     Option<"isa", "isa", "::mlir::norm::CpuIsa",
-           "::mlir::norm::CpuIsa::Avx512",
+           "::mlir::norm::CpuIsa::X86",
            "the instructions that the CPU is known to have", [{
              ::llvm::cl::values(
                clEnumValN(::mlir::norm::CpuIsa::Any, "any",
@@ -159,7 +159,7 @@ def SpreadTilesPass : Pass<"norm-spread-tiles"> {
   let options = [
     Option<"threads", "threads", "bool", "true",
            "use threads; else every loop becomes sequential">,
-    Option<"isa", "isa", "::mlir::norm::CpuIsa", "::mlir::norm::CpuIsa::Avx512",
+    Option<"isa", "isa", "::mlir::norm::CpuIsa", "::mlir::norm::CpuIsa::X86",
            "the instructions that the CPU is known to have", [{
              ::llvm::cl::values(
                clEnumValN(::mlir::norm::CpuIsa::Any, "any",
