@@ -60,6 +60,8 @@ def parse(arguments):
         "of them beyond the last cache (default: warm, and some shapes of the suite cold too)")
     add("--rt", action="store_true", help="real-time scheduling, for a machine that is not idle "
         "(root)")
+    add("--pause", type=float, default=0, metavar="SECONDS", help="between cases, for those "
+        "others")
     add("--merge", action="store_true", help="keep the results of other cases")
     add("--verbose", action="store_true", help="a line for every lane")
     add("--repeat", type=int, default=3, help="with --cases: processes a cell")
@@ -140,6 +142,7 @@ def timed(cases, options):
         document["records"] += records
         report.show(case, records, f"[{number + 1}/{len(cases)}]", options.verbose, log)
         save(path, document)
+        time.sleep(options.pause)
     if not (options.sweep or options.filter or options.quick):
         document["accuracy"] = {"means": accuracy.MEANS, "ulps": accuracy.errors(lanes, log)}
         save(path, document)
