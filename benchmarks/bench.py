@@ -30,8 +30,8 @@ __all__ = ["reported"]
 
 RESULTS, SWEEP, CASES, CHECKED = (
     ROOT / "out" / f"bench{name}.json" for name in ("", "-sweep", "-cases", "-checked"))
-# Of a sweep there are too many shapes for those that compile each for seconds.
-SWEPT_LANES = ("norm", "torch", "onednn")
+# A sweep has too many shapes for those that take seconds to compile each.
+SWEPT_LANES = ("norm", "onednn")
 REALTIME_PRIORITY = 10
 CHILD = "NORM_BENCH_THREADS"  # set in the process that times
 
