@@ -147,7 +147,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
   /// R: several rows share the loads of scale and shift and overlap their
   /// reductions. Rows lie side by side in memory only where the axes that a
   /// tile covers come last.
-  static int64_t chooseRows(RowOpInterface op, const TilePlan &plan) {
+  int64_t chooseRows(RowOpInterface op, const TilePlan &plan) const {
     if (!plan.rowAxis || op.getGroupedAxis())
       return 1;
     for (int64_t axis : op.getTiedAxes())
@@ -163,9 +163,16 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
       return most;
     }
     // Rows of a few elements fill vectors together.
-    if (std::optional<int64_t> elements = rowElements(op, plan);
-        elements && *elements <= 16)
+    std::optional<int64_t> elements = rowElements(op, plan);
+    if (elements && *elements <= 16)
       most = 16;
+    // Rows that do not start on lines together are stored past the caches
+    // better one by one, unless they are a few vectors long.
+    std::optional<int64_t> bytes = countBytes(op);
+    int64_t bits = op.getInput().getType().getElementTypeBitWidth();
+    if (elements && *elements > 256 && *elements * bits % 512 != 0 &&
+        (!bytes || *bytes > streamBytes))
+      most = 1;
     if (isStatic)
       most = std::min<int64_t>(
           most, llvm::bit_floor<uint64_t>(std::max<int64_t>(extent, 1)));

@@ -96,7 +96,8 @@ private:
   /// `start`, and returns what it makes of the destinations of the outputs.
   FailureOr<Values> emitProgram(int axis, int64_t height, Step start,
                                 ValueRange destinations);
-  /// A tile of fewer rows than a vector: one after the other.
+  Value needsWholeVectors();
+  /// The rows of a tile one after the other.
   FailureOr<Values> emitRowByRow(ValueRange destinations);
   LogicalResult emitReductions(int level);
   LogicalResult emitSums(ArrayRef<linalg::GenericOp> sums);

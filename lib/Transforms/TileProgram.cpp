@@ -211,15 +211,15 @@ static bool isDestination(Value tensor) {
       stripTensorCasts(tensor).getDefiningOp());
 }
 
-/// Whether a slice has all of its source's dimension `dim`.
+/// Whether a slice is known to have all of its source's dimension `dim`.
 static bool isWholeDim(tensor::ExtractSliceOp slice, int64_t dim) {
   OpFoldResult size = slice.getMixedSizes()[dim];
   int64_t extent = slice.getSourceType().getDimSize(dim);
   if (ShapedType::isStatic(extent))
     return getConstantIntValue(size) == extent;
-  // A run-time size that is less than the extent has an op that says so.
-  auto value = dyn_cast<Value>(size);
-  return value && !value.getDefiningOp<affine::AffineMinOp>();
+  FailureOr<bool> isEqual =
+      ValueBoundsConstraintSet::areEqual(size, {slice.getSource(), dim});
+  return succeeded(isEqual) && *isEqual;
 }
 
 /// Every tensor dimension and every loop gets a number; an op's maps say which

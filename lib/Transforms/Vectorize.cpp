@@ -12,6 +12,7 @@
 
 #include "Norm/Transforms/Passes.h"
 
+#include "MapToRegisters.h"
 #include "Norm/IR/NormOps.h"
 #include "TileEmitter.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -410,6 +411,38 @@ TileEmitter::emitRowByRow(ValueRange destinations) {
                  });
 }
 
+/// Whether a tile may be taken by vectors of all its rows; null if always. Not
+/// if it has fewer rows. Rows that are not whole lines, as only run time may
+/// tell, do not start on lines together, and are stored past the caches better
+/// one by one.
+Value TileEmitter::needsWholeVectors() {
+  int axis = program.getRowAxis(), columnAxis = program.getColumnAxis();
+  int64_t height = program.getVectorRows();
+  if (axis == TileProgram::kNoAxis)
+    return {};
+  Value condition;
+  if (!program.getAxis(axis).getStaticExtent())
+    condition = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      extentOf(axis), index(height));
+  auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
+  if (height == 1 || !strategy || strategy.getStreamBytes() == 0 ||
+      !program.isColumnReduced() ||
+      program.getAxis(columnAxis).getStaticExtent())
+    return condition;
+  int64_t bits = 64;
+  for (tensor::ParallelInsertSliceOp output : program.getOutputs())
+    if (llvm::is_contained(program.getAxesOf(output.getSource()), columnAxis))
+      bits = std::min<int64_t>(bits,
+                               output.getSourceType().getElementTypeBitWidth());
+  Value rest = arith::RemUIOp::create(builder, loc, extentOf(columnAxis),
+                                      index(kLineBytes * 8 / bits));
+  Value areLines = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         rest, index(0));
+  return condition ? arith::AndIOp::create(builder, loc, condition, areLines)
+                         .getResult()
+                   : areLines;
+}
+
 LogicalResult TileEmitter::run() {
   Values destinations;
   for (tensor::ParallelInsertSliceOp output : program.getOutputs()) {
@@ -428,11 +461,10 @@ LogicalResult TileEmitter::run() {
   int axis = program.getRowAxis();
   int64_t height = program.getVectorRows();
   FailureOr<Values> written;
-  if (axis == TileProgram::kNoAxis || program.getAxis(axis).getStaticExtent()) {
+  Value isWhole = needsWholeVectors();
+  if (!isWhole) {
     written = emitProgram(axis, height, Step(), destinations);
   } else {
-    Value isWhole = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::eq, extentOf(axis), index(height));
     auto ifOp =
         scf::IfOp::create(builder, loc, TypeRange(destinations), isWhole,
                           /*withElseRegion=*/true);
