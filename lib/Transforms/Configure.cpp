@@ -166,13 +166,20 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     std::optional<int64_t> elements = rowElements(op, plan);
     if (elements && *elements <= 16)
       most = 16;
-    // Rows that do not start on lines together are stored past the caches
-    // better one by one, unless they are a few vectors long.
     std::optional<int64_t> bytes = countBytes(op);
+    bool isInMemory = !bytes || *bytes > streamBytes;
     int64_t bits = op.getInput().getType().getElementTypeBitWidth();
-    if (elements && *elements > 256 && *elements * bits % 512 != 0 &&
-        (!bytes || *bytes > streamBytes))
-      most = 1;
+    if (elements && *elements > 512) {
+      // Two rows are enough to share loads, and leave room for what a residual
+      // form reads and writes beside; four keep memory busier.
+      auto norm = dyn_cast<NormOpInterface>(op.getOperation());
+      if (!isInMemory || (norm && norm.getSumOrNull()))
+        most = 2;
+      // Rows that do not start on lines together are stored past the caches
+      // better one by one.
+      if (isInMemory && *elements * bits % 512 != 0)
+        most = 1;
+    }
     if (isStatic)
       most = std::min<int64_t>(
           most, llvm::bit_floor<uint64_t>(std::max<int64_t>(extent, 1)));
@@ -181,16 +188,18 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
 
   /// The cache that holds R rows of x, the next R rows and what columns share:
   /// the first where these are few.
-  static int64_t choosePrefetch(RowOpInterface op, const TilePlan &plan,
-                                int64_t chosenRows) {
+  int64_t choosePrefetch(RowOpInterface op, const TilePlan &plan,
+                         int64_t chosenRows) const {
     constexpr int64_t kFirstCacheBytes = 12288;
     if (!plan.rowAxis || plan.reducesNothing)
       return 0;
     std::optional<int64_t> elements = rowElements(op, plan);
     int64_t bits = op.getInput().getType().getElementTypeBitWidth();
-    return elements && *elements <= kFirstCacheBytes * 8 / bits / chosenRows
-               ? 1
-               : 2;
+    if (elements && *elements <= kFirstCacheBytes * 8 / bits / chosenRows)
+      return 1;
+    // What the second cache holds already is not worth an instruction.
+    std::optional<int64_t> bytes = countBytes(op);
+    return bytes && *bytes <= streamBytes ? 0 : 2;
   }
 
   /// Bytes of all operands and results, as many as fit into the result; nullopt

@@ -16,7 +16,7 @@ func.func @big(%x: tensor<4096x768xf32>) -> tensor<4096x768xf32> {
 
 // CHECK-LABEL: func @small
 // CHECK: #norm.cpu<rows = 4, columns = 1, parallel = false>
-// CHECK: #norm.cpu<rows = 4, columns = 32, parallel = false>
+// CHECK: #norm.cpu<rows = 2, columns = 32, parallel = false>
 // REMARK: {{.*}}on one thread: 48 bytes read and written
 func.func @small(%x: tensor<6x1xf32>, %z: tensor<6x768xf32>) -> (tensor<6x1xf32>, tensor<6x768xf32>) {
   %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<6x1xf32> -> tensor<6x1xf32>
@@ -38,6 +38,21 @@ func.func @columns(%a: tensor<3x5xf32>, %b: tensor<4x5xf32>, %c: tensor<?x5xf32>
   %2 = norm.rms_norm %c axes [1] epsilon none : tensor<?x5xf32> -> tensor<?x5xf32>
   %3 = norm.rms_norm %d axes [1] epsilon none : tensor<1x768xf64> -> tensor<1x768xf64>
   %4 = norm.rms_norm %e axes [1] epsilon none : tensor<1x?xbf16> -> tensor<1x?xbf16>
+  return
+}
+
+// Rows that start anywhere on a line are stored one by one, a residual form's
+// two by two, those of a few elements sixteen at a time.
+// CHECK-LABEL: func @shapes
+// CHECK: layer_norm {{.*}}#norm.cpu<rows = 1, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 1>
+// CHECK: rms_norm {{.*}}#norm.cpu<rows = 2, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2>
+// CHECK: l2_norm {{.*}}#norm.cpu<rows = 16, columns = 16, parallel = true, stream_bytes = 4194304, prefetch = 1>
+// CHECK: rms_norm {{.*}}#norm.cpu<rows = 2, columns = 32, parallel = true>
+func.func @shapes(%a: tensor<4096x1023xf32>, %b: tensor<4096x4096xf32>, %c: tensor<65536x16xf32>, %d: tensor<64x4096xf32>) {
+  %0 = norm.layer_norm %a axes [1] epsilon none : tensor<4096x1023xf32> -> tensor<4096x1023xf32>
+  %1, %s = norm.rms_norm %b residual(%b : tensor<4096x4096xf32>) axes [1] epsilon none : tensor<4096x4096xf32> -> tensor<4096x4096xf32> sum(tensor<4096x4096xf32>)
+  %2 = norm.l2_norm %c axes [1] epsilon none : tensor<65536x16xf32> -> tensor<65536x16xf32>
+  %3 = norm.rms_norm %d axes [1] epsilon none : tensor<64x4096xf32> -> tensor<64x4096xf32>
   return
 }
 
