@@ -232,6 +232,8 @@ void BackwardDecomposer::computeParameterGradients() {
       });
   auto rounded = [&](Value sum, Value result) {
     FloatType type = RowBuilder::elementTypeOf(result);
+    if (type == rows.workType)
+      return sum;
     return rows.elementwise({{sum, llvm::to_vector(axes)}}, axes, type,
                             [&](OpBuilder &b, Location, ValueRange in) {
                               return SmallVector<Value>{

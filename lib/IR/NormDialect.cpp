@@ -64,10 +64,10 @@ LogicalResult NormDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError("expected '")
            << kStrategyAttrName << "' to be a #norm.cpu attribute, got "
            << attr.getValue();
-  if (!isa<RowOpInterface, scf::ForallOp>(op))
+  if (!isa<RowOpInterface, scf::ForallOp, scf::ForOp>(op))
     return op->emitOpError("expected '")
            << kStrategyAttrName
-           << "' on a norm op or on the scf.forall over its tiles";
+           << "' on a norm op or on a loop over its tiles";
   return success();
 }
 

@@ -24,6 +24,9 @@ using namespace mlir::norm;
 /// Bytes of the accumulators of one row: two full vector registers of the
 /// widest kind, so that two independent chains of additions run at once.
 static constexpr int64_t kVectorBytes = 128;
+/// The most rows that one partial sum takes, one after the other: as long as
+/// any chain of additions may be.
+static constexpr int64_t kRangeRows = 128;
 
 namespace {
 struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
@@ -57,7 +60,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
       return refuse(op, "rank", "x is one element");
     if (llvm::is_contained(type.getShape(), 0))
       return refuse(op, "extent", "x has an extent of 0");
-    if (!sumsShareAxes(op))
+    if (!fitsTile(op))
       return refuse(op, "axes",
                     "its sums run over different axes, see "
                     "norm-split-gradients");
@@ -74,8 +77,9 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     int64_t stream = !bytes || *bytes > streamBytes ? int64_t(streamBytes) : 0;
     op->setAttr(kStrategyAttrName,
                 CpuStrategyAttr::get(op.getContext(), chosenRows, chosenColumns,
-                                     isParallel, /*range=*/0, serial, stream,
-                                     prefetch));
+                                     isParallel,
+                                     sumsOverRanges(op) ? kRangeRows : 0,
+                                     serial, stream, prefetch));
     emitRemark(remark::RemarkKind::RemarkAnalysis, op, "norm-configure",
                "strategy",
                explain(plan, bytes, isSpread, isParallel, chosenRows,
@@ -150,7 +154,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
   int64_t chooseRows(RowOpInterface op, const TilePlan &plan) const {
     if (!plan.rowAxis || op.getGroupedAxis())
       return 1;
-    for (int64_t axis : op.getTiedAxes())
+    for (int64_t axis : complementAxes(plan.loopAxes, op.getRank()))
       if (axis < *plan.rowAxis)
         return 1;
     int64_t extent = op.getInput().getType().getDimSize(*plan.rowAxis);
@@ -166,6 +170,8 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     std::optional<int64_t> elements = rowElements(op, plan);
     if (elements && *elements <= 16)
       most = 16;
+    else if (elements && *elements <= 256 && sumsOverRanges(op))
+      most = 2;
     std::optional<int64_t> bytes = countBytes(op);
     bool isInMemory = !bytes || *bytes > streamBytes;
     int64_t bits = op.getInput().getType().getElementTypeBitWidth();

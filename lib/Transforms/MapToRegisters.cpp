@@ -126,6 +126,9 @@ struct MapToRegisters
                  DropUncoveredDims<vector::TransferWriteOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
 
+    // Loops over the tiles of a range.
+    getOperation()->walk(
+        [](scf::ForOp loop) { loop->removeAttr(kStrategyAttrName); });
     IRRewriter rewriter(&getContext());
     for (scf::ForallOp loop : loops) {
       auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// dx of a layer norm sums along a row, dscale and dshift down the rows. One
-// tile cannot do both, so the parameters' gradients become an op of their own,
-// with statistics that both can read. Where all sums run over the same axes, as
-// in a batch norm, nothing changes: one tile holds them all.
+// dx of a group norm sums within a group, dscale and dshift over all samples.
+// One tile cannot do both, so the parameters' gradients become an op of their
+// own, with statistics that both can read. Where all sums run over the same
+// axes, as in a batch norm, or those of the parameters over whole rows, as in a
+// layer norm, nothing changes: one tile holds them all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -264,10 +265,10 @@ struct SplitGradients
         moments.push_back(sums);
     });
     for (NormBackwardOpInterface op : norms)
-      if (!sumsShareAxes(op))
+      if (!fitsTile(op))
         Splitter(op, rewriter).run();
     for (BackwardMomentsOp op : moments)
-      if (!sumsShareAxes(op))
+      if (!fitsTile(op))
         split(op, rewriter);
   }
 };

@@ -10,6 +10,7 @@
 #include "Norm/IR/NormOps.h"
 #include "TileNeighbours.h"
 #include "TilePlan.h"
+#include "TileRanges.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -158,7 +159,7 @@ static TiledNorm describe(RowOpInterface op) {
   TilePlan plan = TilePlan::get(op);
   TiledNorm norm{op.getRank(), plan.loopAxes, {}};
   if (!plan.reducesNothing && !op.getGroupedAxis() &&
-      op.getTiedAxes() == op.getReducedAxes())
+      (sumsOverRanges(op) || op.getTiedAxes() == op.getReducedAxes()))
     norm.reducedAxes = op.getReducedAxes();
   return norm;
 }
@@ -253,7 +254,9 @@ struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
       return op.emitError(
           "expected 'norm.strategy' to be a #norm.cpu attribute");
     TiledNorm norm = describe(op);
-    FailureOr<scf::ForallOp> loop = Tiler(op, strategy, rewriter).run();
+    FailureOr<scf::ForallOp> loop = sumsOverRanges(op)
+                                        ? tileRanges(op, strategy, rewriter)
+                                        : Tiler(op, strategy, rewriter).run();
     if (failed(loop))
       return failure();
     fuseNeighbours(rewriter, *loop, norm);

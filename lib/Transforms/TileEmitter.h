@@ -18,6 +18,10 @@
 //   rows x columns   vector<RxC>      rows only      vector<R>
 //   columns only     vector<C>        neither        a scalar
 //
+// A tile with sums over its rows takes R rows at a time. Such a sum is held in
+// its destination: the last sweep adds the rows to it, one by one, so that R
+// does not matter.
+//
 // A reduction that repeats an earlier one with other values over the kept axes
 // is skipped where these are the same.
 //
@@ -74,6 +78,10 @@ struct AxisSplit {
   bool hasWhole, hasRest;
 };
 
+/// How result number `result` of a reduction combines its terms.
+FailureOr<std::pair<vector::CombiningKind, TypedAttr>>
+matchCombiner(linalg::GenericOp op, unsigned result);
+
 /// Emits the vector form of one tile, before its terminator.
 class TileEmitter {
 public:
@@ -109,6 +117,19 @@ private:
   FailureOr<Values> emitOutputs(ValueRange destinations);
   void eraseProgram();
 
+  // Tiles with sums over their rows: VectorizeBlocks.cpp.
+  /// Emits the program for `height` rows along `axis`, and for every block
+  /// along the block axes from `depth` on, at `position` along those before.
+  FailureOr<Values> emitBlocks(unsigned depth, int axis, int64_t height,
+                               const DenseMap<int, Value> &position,
+                               ValueRange destinations);
+  /// Whether `tensor` is a sum over rows.
+  bool isRowSum(Value tensor);
+  /// `destination` with the start of a sum over rows in it.
+  Value startRowSum(Value sum, Value destination);
+  /// What `destination` has at `step`, and the rows of a sum in addition.
+  FailureOr<Vectorized> addRows(Value sum, Value destination, Step &step);
+
   // Loops: VectorizeLoops.cpp.
   /// Reduces `terms` over `axes`, starting from the neutral elements.
   FailureOr<Values> sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
@@ -138,6 +159,8 @@ private:
   /// it.
   FailureOr<Vectorized> get(Value tensor, Step &step);
   Vectorized read(Value tensor, Step &step);
+  /// Reads `tensor` where `place` lies in the iteration space.
+  Vectorized readAt(Value tensor, Value place, Step &step);
   FailureOr<Vectorized> readPart(Value tensor, const TilePart &part,
                                  Step &step);
   Step &sourceStep(Value tensor, const TilePart &part, Step &step,

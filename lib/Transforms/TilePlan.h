@@ -16,10 +16,26 @@
 
 namespace mlir::norm {
 
+/// Whether the gradients of scale and shift are indexed by the axes that the
+/// statistics reduce, the innermost ones. Then one sweep over memory gives them
+/// beside dx: a tile is a range of rows, with sums over these rows of its own.
+inline bool sumsOverRanges(RowOpInterface op) {
+  auto norm = dyn_cast<NormBackwardOpInterface>(op.getOperation());
+  if (!norm || op.getGroupedAxis() ||
+      (!norm.getDscaleOrNull() && !norm.getDshiftOrNull()))
+    return false;
+  SmallVector<int64_t> reduced = op.getReducedAxes();
+  int64_t rank = op.getRank(), first = rank - int64_t(reduced.size());
+  return first > 0 && first < rank &&
+         reduced == llvm::to_vector(llvm::seq(first, rank)) &&
+         *norm.getForwardContract().affineAxes == reduced;
+}
+
 /// The shape of the loop over tiles of an op.
 struct TilePlan {
-  /// Axes of x that the loop runs over, ascending. All that are not tied; where
-  /// none is, all but the last two, so that a tile is worth its loop.
+  /// Axes of x that the loop runs over, ascending. All that are not tied (or,
+  /// for sums over ranges, not reduced); where none is, all but the last two,
+  /// so that a tile is worth its loop.
   SmallVector<int64_t> loopAxes;
   /// The loop axis that a tile has R rows of; nullopt if none can have several.
   std::optional<int64_t> rowAxis;
@@ -32,7 +48,8 @@ struct TilePlan {
   static TilePlan get(RowOpInterface op) {
     TilePlan plan;
     int64_t rank = op.getRank();
-    SmallVector<int64_t> tied = op.getTiedAxes();
+    SmallVector<int64_t> tied =
+        sumsOverRanges(op) ? op.getReducedAxes() : op.getTiedAxes();
     plan.loopAxes = complementAxes(tied, rank);
     // A group is reduced within, though its axis is not tied.
     plan.reducesNothing = tied.empty() && !op.getGroupedAxis();
@@ -49,16 +66,17 @@ struct TilePlan {
   }
 };
 
-/// Whether all sums of an op run over the same axes, so that one tile can hold
-/// them: not if gradients of scale or shift sum over other axes than the
-/// statistics do. norm-split-gradients makes it so.
-inline bool sumsShareAxes(RowOpInterface op) {
+/// Whether one tile can hold all sums of an op, as they run over the same axes:
+/// not if gradients of scale or shift sum over other axes than the
+/// statistics do, unless the tile is a range. norm-split-gradients makes it so.
+inline bool fitsTile(RowOpInterface op) {
   auto sumsAreReduced = [&](ArrayRef<int64_t> affineAxes) {
     return !op.getGroupedAxis() &&
            complementAxes(affineAxes, op.getRank()) == op.getReducedAxes();
   };
   if (auto norm = dyn_cast<NormBackwardOpInterface>(op.getOperation()))
     return (!norm.getDscaleOrNull() && !norm.getDshiftOrNull()) ||
+           sumsOverRanges(op) ||
            sumsAreReduced(*norm.getForwardContract().affineAxes);
   if (auto moments = dyn_cast<BackwardMomentsOp>(op.getOperation()))
     return (!moments.getSumG() && !moments.getSumGx()) ||

@@ -407,6 +407,26 @@ SmallVector<int> TileProgram::findRootAxes() const {
   return root;
 }
 
+bool TileProgram::isRowSum(linalg::GenericOp op) const {
+  return isReduction(op) && isColumnReduced() &&
+         llvm::is_contained(getNeededAxes(op.getResult(0)), columnAxis);
+}
+
+/// The axes that sums over rows reduce are kept ones for all else.
+void TileProgram::findRowSums() {
+  for (linalg::GenericOp op : ops) {
+    if (!isRowSum(op))
+      continue;
+    for (auto [axis, type] :
+         llvm::zip_equal(getLoopAxes(op), op.getIteratorTypesArray()))
+      if (type == utils::IteratorType::reduction &&
+          !llvm::is_contained(blockAxes, axis))
+        blockAxes.push_back(axis);
+  }
+  for (int axis : blockAxes)
+    axes[axis].isReduced = false;
+}
+
 /// The innermost axis; in a tile without reductions, the innermost that is
 /// longer than 1.
 int TileProgram::chooseColumnAxis(ArrayRef<int> rootAxes) const {
@@ -450,11 +470,15 @@ LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
     return ops.front().emitError("expected a tile of rank 1 or more, got a "
                                  "scalar");
   columnAxis = chooseColumnAxis(rootAxes);
+  findRowSums();
   bool isColumnSwept =
       isColumnReduced() || !isAtMost(axes[columnAxis].extent, columns);
   if (isColumnSwept)
     rowAxis = chooseRowAxis(rootAxes, rows);
-  if (rowAxis != kNoAxis)
+  auto isBlock = [&](int axis) { return llvm::is_contained(blockAxes, axis); };
+  if (rowAxis != kNoAxis && isBlock(rowAxis))
+    vectorRows = rows;
+  else if (rowAxis != kNoAxis)
     vectorRows = axes[rowAxis].getStaticExtent().value_or(rows);
 
   // A sample of reduced columns has columns of its own.
@@ -478,8 +502,8 @@ LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
     if (id == columnAxis || axis.isPart)
       axis.isSwept = isColumnSwept;
     else
-      axis.isSwept =
-          axis.isReduced || (id != rowAxis && axis.getStaticExtent() != 1);
+      axis.isSwept = axis.isReduced || (id != rowAxis && !isBlock(id) &&
+                                        axis.getStaticExtent() != 1);
   }
   auto note = [&](int axis) {
     if (axes[axis].isSwept)
@@ -519,8 +543,27 @@ LogicalResult TileProgram::checkParts() const {
   return success();
 }
 
+/// Whether a sum over rows sums over whole blocks, and only leaves the tile.
+LogicalResult TileProgram::checkRowSum(linalg::GenericOp op) const {
+  if (op.getNumReductionLoops() != blockAxes.size())
+    return op.emitError("cannot vectorize this op in a tile: expected every "
+                        "sum over rows to run over the same axes");
+  if (!llvm::all_of(op->getUsers(),
+                    llvm::IsaPred<tensor::ParallelInsertSliceOp, tensor::CastOp,
+                                  tensor::DimOp>))
+    return op.emitError("cannot vectorize this op in a tile: expected a sum "
+                        "over rows to leave the tile as it is");
+  if (!llvm::all_of(op.getDpsInits(),
+                    [&](Value init) { return bool(getFillValue(init)); }))
+    return op.emitError("cannot vectorize this reduction in a tile: expected a "
+                        "filled destination");
+  return success();
+}
+
 /// Whether the op's loops have a place in the sweeps.
 LogicalResult TileProgram::checkOp(linalg::GenericOp op) const {
+  if (isRowSum(op))
+    return checkRowSum(op);
   for (auto [loop, axis] : llvm::enumerate(getLoopAxes(op))) {
     if (op.getIteratorTypesArray()[loop] == utils::IteratorType::reduction)
       continue;

@@ -27,7 +27,7 @@ struct TileAxis {
   /// Whether some op of the tile loops over it. A dimension of extent 1 may
   /// have an axis that none does.
   bool isLooped = false;
-  /// Whether some op of the tile reduces it.
+  /// Whether some op of the tile reduces it, other than a sum over rows.
   bool isReduced = false;
   /// Whether it is visited step by step: reduced, or too long for a vector.
   bool isSwept = false;
@@ -77,6 +77,14 @@ public:
   int getRowAxis() const { return rowAxis; }
   /// How many rows a vector has; a tile at the end may have fewer.
   int64_t getVectorRows() const { return vectorRows; }
+  /// The kept axes that a tile has blocks of, outermost first: where some
+  /// results are sums over rows, the program runs for R rows at once (row by
+  /// row where less is left) and one step along the axes around them, and the
+  /// sums take row after row. Empty where a tile is one block.
+  ArrayRef<int> getBlockAxes() const { return blockAxes; }
+  /// Whether `op` sums over the rows of the tile: it reduces the kept axes, and
+  /// its results vary along the columns.
+  bool isRowSum(linalg::GenericOp op) const;
   bool isColumnReduced() const { return axes[columnAxis].isReduced; }
   /// Whether the elements along `axis` fill a vector: the columns, or those of
   /// a part of them.
@@ -124,6 +132,8 @@ private:
   LogicalResult recordLoops(linalg::GenericOp op, ArrayRef<int> loops);
   void nameAxis(int axis, int64_t dim, Value tensor);
   LogicalResult chooseVectorAxes(int64_t rows, int64_t columns);
+  void findRowSums();
+  LogicalResult checkRowSum(linalg::GenericOp op) const;
   SmallVector<int> findRootAxes() const;
   int chooseColumnAxis(ArrayRef<int> rootAxes) const;
   int chooseRowAxis(ArrayRef<int> rootAxes, int64_t rows) const;
@@ -133,7 +143,7 @@ private:
   SmallVector<linalg::GenericOp> ops;
   SmallVector<tensor::ParallelInsertSliceOp> outputs;
   SmallVector<TileAxis> axes;
-  SmallVector<int> sweptAxes;
+  SmallVector<int> sweptAxes, blockAxes;
   int columnAxis = kNoAxis, rowAxis = kNoAxis;
   int64_t vectorRows = 1;
   DenseMap<Value, SmallVector<int>> axesOf;

@@ -43,9 +43,8 @@ struct Accumulation {
 };
 } // namespace
 
-/// How result number `result` of a reduction combines its terms.
-static FailureOr<std::pair<vector::CombiningKind, TypedAttr>>
-matchCombiner(linalg::GenericOp op, unsigned result) {
+FailureOr<std::pair<vector::CombiningKind, TypedAttr>>
+norm::matchCombiner(linalg::GenericOp op, unsigned result) {
   SmallVector<Operation *> combiners;
   Value term = matchReduction(op.getRegionOutputArgs(), result, combiners);
   if (!term || combiners.size() != 1)
@@ -65,7 +64,8 @@ LogicalResult TileEmitter::emitReductions(int level) {
   // Those that reduce the same axes share a sweep.
   SmallVector<SmallVector<linalg::GenericOp>> groups;
   for (linalg::GenericOp op : program.getOps()) {
-    if (!program.isReduction(op) || program.getLevel(op) != level)
+    if (!program.isReduction(op) || program.isRowSum(op) ||
+        program.getLevel(op) != level)
       continue;
     SmallVector<int> axes = program.getReducedAxes(op);
     auto *group = llvm::find_if(groups, [&](ArrayRef<linalg::GenericOp> other) {
@@ -456,13 +456,19 @@ LogicalResult TileEmitter::run() {
       destinations.back() =
           linalg::FillOp::create(builder, loc, scalar, destinations.back())
               .getResult(0);
+    if (isRowSum(source))
+      destinations.back() = startRowSum(source, destinations.back());
   }
 
   int axis = program.getRowAxis();
   int64_t height = program.getVectorRows();
   FailureOr<Values> written;
-  Value isWhole = needsWholeVectors();
-  if (!isWhole) {
+  bool hasBlocks = !program.getBlockAxes().empty();
+  Value isWhole = hasBlocks ? Value() : needsWholeVectors();
+  if (hasBlocks) {
+    written = emitBlocks(0, TileProgram::kNoAxis, 1, DenseMap<int, Value>(),
+                         destinations);
+  } else if (!isWhole) {
     written = emitProgram(axis, height, Step(), destinations);
   } else {
     auto ifOp =

@@ -174,7 +174,9 @@ FailureOr<SmallVector<Value>> TileEmitter::writeOver(ArrayRef<int> axes,
       innerNumbers.push_back(number);
       continue;
     }
-    FailureOr<Vectorized> value = get(source, step);
+    FailureOr<Vectorized> value =
+        isRowSum(source) ? addRows(source, destinations[number], step)
+                         : get(source, step);
     if (failed(value))
       return failure();
     written[number] = write(*value, source, destinations[number], step);

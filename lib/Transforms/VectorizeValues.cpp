@@ -94,12 +94,15 @@ Value TileEmitter::activeMask(Step &step, ArrayRef<bool> dimIsColumns) {
 }
 
 Vectorized TileEmitter::read(Value tensor, Step &step) {
-  tensor = stripTensorCasts(tensor);
+  return readAt(stripTensorCasts(tensor), tensor, step);
+}
+
+Vectorized TileEmitter::readAt(Value tensor, Value place, Step &step) {
   auto type = cast<RankedTensorType>(tensor.getType());
   Values indices;
   SmallVector<AffineExpr> dims;
   SmallVector<bool> dimIsColumns;
-  locate(tensor, step, indices, dims, dimIsColumns);
+  locate(place, step, indices, dims, dimIsColumns);
   if (dims.empty())
     return {tensor::ExtractOp::create(builder, loc, tensor, indices)};
   if (!hasVectorLayout(tensor))

@@ -19,7 +19,7 @@ func.func @loop() {
 // -----
 
 func.func @other_op(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error @+1 {{'arith.addf' op expected 'norm.strategy' on a norm op or on the scf.forall over its tiles}}
+  // expected-error @+1 {{'arith.addf' op expected 'norm.strategy' on a norm op or on a loop over its tiles}}
   %0 = arith.addf %x, %x {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true>} : tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }

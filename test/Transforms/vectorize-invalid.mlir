@@ -146,3 +146,39 @@ func.func @bits_through(%k: tensor<20xi1>, %y: tensor<20xf32>, %z: tensor<20xi1>
   } {norm.strategy = #norm.cpu<rows = 1, columns = 8, parallel = false>}
   return %r#0, %r#1 : tensor<20xf32>, tensor<20xi1>
 }
+
+// -----
+
+// A sum over rows is not complete before the tile is.
+#mn = affine_map<(m, n) -> (m, n)>
+#m = affine_map<(m, n) -> (m)>
+#n = affine_map<(m, n) -> (n)>
+#c = affine_map<(n) -> (n)>
+func.func @sum_of_rows_read(%x: tensor<8x20xf32>, %y: tensor<8xf32>, %z: tensor<20xf32>) -> (tensor<8xf32>, tensor<20xf32>) {
+  %r:2 = scf.forall (%i) in (1) shared_outs(%o = %y, %p = %z) -> (tensor<8xf32>, tensor<20xf32>) {
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    %g = linalg.fill ins(%zero : f32) outs(%p : tensor<20xf32>) -> tensor<20xf32>
+    %0 = linalg.generic {indexing_maps = [#mn, #m], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<8x20xf32>) outs(%f : tensor<8xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %b, %a : f32
+      linalg.yield %s : f32
+    } -> tensor<8xf32>
+    // expected-error @below {{cannot vectorize this op in a tile: expected a sum over rows to leave the tile as it is}}
+    %1 = linalg.generic {indexing_maps = [#mn, #n], iterator_types = ["reduction", "parallel"]} ins(%x : tensor<8x20xf32>) outs(%g : tensor<20xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %b, %a : f32
+      linalg.yield %s : f32
+    } -> tensor<20xf32>
+    %2 = linalg.generic {indexing_maps = [#c, #c], iterator_types = ["parallel"]} ins(%1 : tensor<20xf32>) outs(%p : tensor<20xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.negf %a : f32
+      linalg.yield %s : f32
+    } -> tensor<20xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0] [8] [1] : tensor<8xf32> into tensor<8xf32>
+      tensor.parallel_insert_slice %2 into %p[0] [20] [1] : tensor<20xf32> into tensor<20xf32>
+    }
+  } {norm.strategy = #norm.cpu<rows = 8, columns = 8, parallel = false>}
+  return %r#0, %r#1 : tensor<8xf32>, tensor<20xf32>
+}

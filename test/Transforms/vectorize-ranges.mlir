@@ -1,0 +1,40 @@
+// RUN: norm-opt %s --norm-configure --norm-tile --norm-lower-to-linalg --norm-vectorize --cse --split-input-file | FileCheck %s
+
+// R rows at a time, then row by row; the sweep that writes dx adds its rows to
+// the partial sum, which starts at 0, one after the other.
+// CHECK-LABEL: func @rms
+// CHECK: scf.forall
+// CHECK: %[[ZERO:.*]] = linalg.fill ins(%{{.*}}) outs(%{{.*}} : tensor<512xf32>)
+// CHECK: %[[WHOLE:.*]]:2 = scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c4 iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[ZERO]]) -> (tensor<?x512xf32>, tensor<512xf32>)
+// CHECK:   vector.multi_reduction <add>, {{.*}} vector<4x32xf32> to vector<4xf32>
+// CHECK:   scf.for %[[J:.*]] = {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[SUM:.*]] = %{{.*}}) -> (tensor<?x512xf32>, tensor<512xf32>)
+// CHECK:     vector.transfer_write {{.*}} : vector<4x32xf32>, tensor<?x512xf32>
+// CHECK:     %[[S0:.*]] = vector.transfer_read %[[SUM]][%[[J]]]{{.*}} vector<32xf32>
+// CHECK:     %[[S1:.*]] = math.fma {{.*}}, %[[S0]] : vector<32xf32>
+// CHECK:     %[[S2:.*]] = math.fma {{.*}}, %[[S1]]
+// CHECK:     %[[S3:.*]] = math.fma {{.*}}, %[[S2]]
+// CHECK:     %[[S4:.*]] = math.fma {{.*}}, %[[S3]]
+// CHECK:     vector.transfer_write %[[S4]], %[[SUM]][%[[J]]]
+// CHECK: } {norm.strategy
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c1 iter_args(%{{.*}} = %[[WHOLE]]#0, %{{.*}} = %[[WHOLE]]#1)
+// CHECK:   vector.multi_reduction <add>, {{.*}} vector<32xf32> to f32
+// CHECK: } {norm.strategy
+func.func @rms(%dy: tensor<90x512xf32>, %x: tensor<90x512xf32>) -> (tensor<90x512xf32>, tensor<512xf32>) {
+  %dx, %dg = norm.rms_norm_backward %dy, %x axes [1] epsilon none
+    : tensor<90x512xf32>, tensor<90x512xf32> -> tensor<90x512xf32> dscale(tensor<512xf32>)
+  return %dx, %dg : tensor<90x512xf32>, tensor<512xf32>
+}
+
+// -----
+
+// Axes around the rows are walked step by step.
+// CHECK-LABEL: func @around
+// CHECK: scf.forall
+// CHECK: scf.for %[[B:.*]] = %c0 to %{{.*}} step %c1 iter_args
+// CHECK:   scf.for %[[S:.*]] = %c0 to %c40{{.*}} step %c4 iter_args
+// CHECK:     vector.transfer_read %{{.*}}[%[[B]], %[[S]], %{{.*}}]
+func.func @around(%dy: tensor<64x40x300xf32>, %x: tensor<64x40x300xf32>) -> (tensor<64x40x300xf32>, tensor<300xf32>) {
+  %dx, %dg = norm.rms_norm_backward %dy, %x axes [2] epsilon none
+    : tensor<64x40x300xf32>, tensor<64x40x300xf32> -> tensor<64x40x300xf32> dscale(tensor<300xf32>)
+  return %dx, %dg : tensor<64x40x300xf32>, tensor<300xf32>
+}
