@@ -113,12 +113,17 @@ public:
   void run() {
     // Reads that several sweeps share stand before them, in the tile itself.
     SetVector<Operation *> sweeps;
-    tiles.walk(
-        [&](vector::TransferWriteOp write) { sweeps.insert(getSweep(write)); });
+    // A partial sum that a sweep adds to is not the next tile's.
+    DenseSet<Value> written;
+    tiles.walk([&](vector::TransferWriteOp write) {
+      sweeps.insert(getSweep(write));
+      written.insert(write.getBase());
+    });
     SmallVector<vector::TransferReadOp> reads;
     tiles.walk([&](vector::TransferReadOp read) {
       Operation *sweep = getSweep(read);
-      if (movesColumns(read) && (sweep == read || sweeps.contains(sweep)))
+      if (movesColumns(read) && !written.contains(read.getBase()) &&
+          (sweep == read || sweeps.contains(sweep)))
         reads.push_back(read);
     });
     for (vector::TransferReadOp read : reads)

@@ -30,11 +30,13 @@ def SplitGradientsPass : Pass<"norm-split-gradients"> {
   let summary = "make gradients that sum over different axes ops of their own";
   let description = [{
     The gradient of x sums along the axes of the statistics, those of scale and
-    shift along all axes but the affine ones. Where these differ, as in a layer
+    shift along all axes but the affine ones. Where these differ, as in a group
     norm, no tile can hold both: the op is left with dx, and dscale and dshift
     come from a `norm.backward_moments` of their own, with statistics of
-    `norm.moments` and `norm.rstd` where none are saved. In a batch norm, where
-    they are the same, nothing changes.
+    `norm.moments` and `norm.rstd` where none are saved. Nothing changes where
+    they are the same, as in a batch norm, nor where scale and shift lie along
+    the reduced, innermost axes, as in a layer norm: there a tile is a range of
+    rows, see `norm-tile`.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
@@ -75,6 +77,12 @@ def TileNormPass : Pass<"norm-tile"> {
     producers and consumers, rows' maxima, minima and sums, the parts of a row
     that a rotary embedding reads, and a norm that one other norm alone reads.
 
+    Gradients of scale and shift that lie along the reduced, innermost axes are
+    sums over rows. Then a tile is a range of up to `range` rows, which gives dx
+    and a partial row of each sum; a second loop adds the partial rows in order.
+    Ranges follow from the extents alone, known or not: at least 16 of them, of
+    4 rows or more.
+
     ```mlir
     %y = scf.forall (%i) = (0) to (4096) step (4) shared_outs(%o = %init) -> (tensor<4096x768xf32>) {
       %xt = tensor.extract_slice %x[%i, 0] [4, 768] [1, 1] : ...
@@ -98,7 +106,9 @@ def VectorizeNormTilesPass : Pass<"norm-vectorize"> {
     `vector<RxC>` accumulators that are folded every 128 steps, then
     `vector.multi_reduction`; elementwise ops are recomputed in each sweep,
     outside the loops they do not vary along; results are written in the last.
-    Columns beyond a tile are masked. Fails with an error at the first op of a
+    Columns beyond a tile are masked. A tile with sums over its rows is walked R
+    rows at a time, then row by row, in `scf.for` loops that carry
+    `norm.strategy` too; the last sweep adds row after row to such a sum. Fails with an error at the first op of a
     tile that it cannot bring into this form.
   }];
   let dependentDialects = [
