@@ -1,4 +1,4 @@
-// RUN: norm-opt %s --norm-configure --norm-tile --norm-lower-to-linalg --norm-vectorize --cse --split-input-file | FileCheck %s
+// RUN: norm-opt %s --norm-tile --norm-lower-to-linalg --norm-vectorize --cse --split-input-file | FileCheck %s
 
 // R rows at a time, then row by row; the sweep that writes dx adds its rows to
 // the partial sum, which starts at 0, one after the other.
@@ -20,7 +20,7 @@
 // CHECK:   vector.multi_reduction <add>, {{.*}} vector<32xf32> to f32
 // CHECK: } {norm.strategy
 func.func @rms(%dy: tensor<90x512xf32>, %x: tensor<90x512xf32>) -> (tensor<90x512xf32>, tensor<512xf32>) {
-  %dx, %dg = norm.rms_norm_backward %dy, %x axes [1] epsilon none
+  %dx, %dg = norm.rms_norm_backward %dy, %x axes [1] epsilon none {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true, range = 128>}
     : tensor<90x512xf32>, tensor<90x512xf32> -> tensor<90x512xf32> dscale(tensor<512xf32>)
   return %dx, %dg : tensor<90x512xf32>, tensor<512xf32>
 }
@@ -34,7 +34,7 @@ func.func @rms(%dy: tensor<90x512xf32>, %x: tensor<90x512xf32>) -> (tensor<90x51
 // CHECK:   scf.for %[[S:.*]] = %c0 to %c40{{.*}} step %c4 iter_args
 // CHECK:     vector.transfer_read %{{.*}}[%[[B]], %[[S]], %{{.*}}]
 func.func @around(%dy: tensor<64x40x300xf32>, %x: tensor<64x40x300xf32>) -> (tensor<64x40x300xf32>, tensor<300xf32>) {
-  %dx, %dg = norm.rms_norm_backward %dy, %x axes [2] epsilon none
+  %dx, %dg = norm.rms_norm_backward %dy, %x axes [2] epsilon none {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true, range = 128>}
     : tensor<64x40x300xf32>, tensor<64x40x300xf32> -> tensor<64x40x300xf32> dscale(tensor<300xf32>)
   return %dx, %dg : tensor<64x40x300xf32>, tensor<300xf32>
 }
