@@ -176,10 +176,11 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     bool isInMemory = !bytes || *bytes > streamBytes;
     int64_t bits = op.getInput().getType().getElementTypeBitWidth();
     if (elements && *elements > 512) {
-      // Two rows are enough to share loads, and leave room for what a residual
-      // form reads and writes beside; four keep memory busier.
+      // Two rows are enough to share loads, and leave registers for what a
+      // residual form reads and writes beside and for narrow types, which come
+      // in more elements a vector; four keep memory busier.
       auto norm = dyn_cast<NormOpInterface>(op.getOperation());
-      if (!isInMemory || (norm && norm.getSumOrNull()))
+      if (!isInMemory || bits < 32 || (norm && norm.getSumOrNull()))
         most = 2;
       // Rows that do not start on lines together are stored past the caches
       // better one by one.
