@@ -137,9 +137,11 @@ def timed(cases, options):
     lanes = peers.load(wanted or (SWEPT_LANES if options.sweep else ()), options.threads, native,
                        log)
     document = started(path, cases, lanes, options)
+    places = {case.name: place for place, case in enumerate(suite.full() + suite.quick())}
     for number, case in enumerate(cases):
         records = session.run_case(case, lanes, native, plan(case, options), log)
         document["records"] += records
+        document["records"].sort(key=lambda record: places.get(record["case"], len(places)))
         report.show(case, records, f"[{number + 1}/{len(cases)}]", options.verbose, log)
         save(path, document)
         time.sleep(options.pause)

@@ -13,7 +13,8 @@ def formulas(torch, case):
         def gradient(dy, x, mean, rstd, scale, shift):
             return torch.ops.aten.native_layer_norm_backward(
                 dy, x, extent, mean, rstd, scale, shift, [True, True, True])
-        return ("dy", "x", "mean", "rstd", "scale", "shift"), gradient, \
+        # Beside statistics in f32 its kernel wants parameters in f32.
+        return ("dy", "x", "mean", "rstd", "scale_f32", "shift_f32"), gradient, \
             "native_layer_norm_backward"
     if case.family == "rms_norm_backward":
         def gradient(dy, x, rstd, scale):
