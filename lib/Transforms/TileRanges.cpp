@@ -27,8 +27,8 @@
 using namespace mlir;
 using namespace mlir::norm;
 
-/// Rows are cut into so many ranges at least, unless that would make ranges of
-/// fewer rows than kFewestRows, so that threads find work.
+/// Rows are cut into about so many ranges or more, unless that would make
+/// ranges of fewer rows than kFewestRows, so that threads find work.
 static constexpr int64_t kFewestRanges = 16;
 /// The rows of a range are a multiple, so that one tile of rows rarely is cut.
 static constexpr int64_t kFewestRows = 4;

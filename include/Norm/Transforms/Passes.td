@@ -80,7 +80,7 @@ def TileNormPass : Pass<"norm-tile"> {
     Gradients of scale and shift that lie along the reduced, innermost axes are
     sums over rows. Then a tile is a range of up to `range` rows, which gives dx
     and a partial row of each sum; a second loop adds the partial rows in order.
-    Ranges follow from the extents alone, known or not: at least 16 of them, of
+    Ranges follow from the extents alone, known or not: about 16 or more, of
     4 rows or more.
 
     ```mlir
