@@ -195,8 +195,8 @@ def sweep_section(document, causes):
             (slower_rms(document["records"]), "RMS norms slower than layer norms", "layer norm")):
         rows = [(name, number(ratio), number(least), cause(name, causes))
                 for name, ratio, least in dict.fromkeys(found)]
-        parts.append(f"By more than 10 %, {where}: " + (
-            f"\n\n{table(('case', 'of the roof', other, 'cause'), rows)}" if rows else "none."))
+        parts.append(f"By more than 10 %, {where}:" + (
+            f"\n\n{table(('case', 'of the roof', other, 'cause'), rows)}" if rows else " none."))
     return "\n\n".join(parts)
 
 
