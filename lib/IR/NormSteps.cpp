@@ -9,7 +9,7 @@
 //
 //   m = sum of the first elements of a row / how many    a sample
 //   S = sum(c - m),  Q = sum((c - m)^2),  d = S / n
-//   where S*d > 4 * (Q - S*d):                           m is not near the mean
+//   where S*d > 4 * (Q - S*d), or that overflows:        m is not near the mean
 //     m = m + d,  and S and Q about it
 //   q = max(Q - S*d, 0) / (n - correction)
 //   x^ = (c - m) * r - d * r                             one fma
@@ -189,7 +189,8 @@ static void buildSumsAbout(RowBuilder &rows, const Source &source, Indexed mask,
     result.deviations = sums[1];
 }
 
-/// m + d where m lies more than two deviations off the mean, else m.
+/// m + d where m lies more than two deviations off the mean, else m. Squares
+/// about m that overflow need not do so about the mean, and tell nothing of it.
 static Value buildGuardedMean(RowBuilder &rows, const CentredSums &sums,
                               const Count &count) {
   SmallVector<Indexed> inputs{rows.statistic(sums.mean),
@@ -203,10 +204,16 @@ static Value buildGuardedMean(RowBuilder &rows, const CentredSums &sums,
             CentredSums::correct(rows, b, in[1], in[2], count.in(in));
         Value limit =
             rows.mul(b, rows.constant(b, 4.0, rows.workType), squares);
-        Value isFar = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
+        // An infinite Q less an infinite S*d is a NaN.
+        Value isFar = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGT,
                                             rows.mul(b, in[2], d), limit);
+        Value overflows = arith::CmpFOp::create(
+            b, loc, arith::CmpFPredicate::OEQ, limit,
+            rows.constant(b, std::numeric_limits<double>::infinity(),
+                          rows.workType));
         return SmallVector<Value>{arith::SelectOp::create(
-            b, loc, isFar, rows.add(b, in[0], d), in[0])};
+            b, loc, arith::OrIOp::create(b, loc, isFar, overflows),
+            rows.add(b, in[0], d), in[0])};
       });
 }
 

@@ -42,6 +42,7 @@ func.func @rms_norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<4x8xf32>
 // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
 // CHECK-DAG: %[[FOUR:.+]] = arith.constant 4.000000e+00 : f32
+// CHECK-DAG: %[[INF:.+]] = arith.constant 0x7F800000 : f32
 // CHECK-DAG: %[[N:.+]] = arith.constant 8.000000e+00 : f32
 // CHECK: linalg.generic {{.*}} ["parallel", "reduction"]{{.*}} ins(%[[X]]
 // CHECK-NOT: arith.mulf
@@ -53,9 +54,11 @@ func.func @rms_norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK: %[[REST:.+]] = arith.divf %[[S]], %[[N]]
 // CHECK: %[[SQUARES:.+]] = arith.maximumf
 // CHECK: %[[LIMIT:.+]] = arith.mulf %[[SQUARES]], %[[FOUR]]
-// CHECK: %[[FAR:.+]] = arith.cmpf ogt, %{{.+}}, %[[LIMIT]]
+// CHECK: %[[FAR:.+]] = arith.cmpf ugt, %{{.+}}, %[[LIMIT]]
+// CHECK: %[[OVERFLOWS:.+]] = arith.cmpf oeq, %[[LIMIT]], %[[INF]]
+// CHECK: %[[EITHER:.+]] = arith.ori %[[FAR]], %[[OVERFLOWS]]
 // CHECK: %[[MOVED:.+]] = arith.addf %[[OLD]], %[[REST]]
-// CHECK: arith.select %[[FAR]], %[[MOVED]], %[[OLD]]
+// CHECK: arith.select %[[EITHER]], %[[MOVED]], %[[OLD]]
 // CHECK: %[[DEVIATIONS:.+]]:2 = linalg.generic {{.*}} ["parallel", "reduction"]{{.*}} ins(%[[X]], %[[MEAN]]
 // CHECK: %[[D:.+]] = arith.subf %{{.+}}, %{{.+}}
 // CHECK: arith.mulf %[[D]], %[[D]]
@@ -191,7 +194,7 @@ func.func @sample(%x: tensor<3x4x100xf32>) -> tensor<3x4x100xf32> {
 // CHECK-DAG: %[[N_1:.+]] = arith.constant 7.000000e+00 : f32
 // CHECK: arith.divf %{{.+}}, %[[N]]
 // CHECK: arith.divf %{{.+}}, %[[N]]
-// CHECK: arith.cmpf ogt
+// CHECK: arith.cmpf ugt
 // CHECK: %[[SQUARES:.+]] = arith.maximumf
 // CHECK-NEXT: arith.divf %[[SQUARES]], %[[N_1]]
 func.func @correction(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
@@ -215,7 +218,7 @@ func.func @correction(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK-DAG: %[[N_1:.+]] = arith.sitofp %[[SAFE_LESS]] : i64 to f32
 // CHECK: ["reduction", "parallel", "reduction"]
 // CHECK: arith.divf %{{.+}}, %[[N]]
-// CHECK: arith.cmpf ogt
+// CHECK: arith.cmpf ugt
 // CHECK: %[[SQUARES:.+]] = arith.maximumf
 // CHECK-NEXT: arith.divf %[[SQUARES]], %[[N_1]]
 func.func @dynamic(%x: tensor<?x?x?xf32>) -> (tensor<?x?x?xf32>, tensor<?xf32>) {
