@@ -102,6 +102,7 @@ void BackwardDecomposer::computeStatistics() {
   }
   Statistics::Wanted wanted;
   wanted.variance = needsStatistic(contract.epsilon) || variance;
+  wanted.remainder = mean || variance || rstd;
   statistics =
       Statistics::build(rows, contract, op.getStatistic(), source, wanted);
   // What is given takes the place of what was computed.

@@ -330,7 +330,7 @@ Statistics Statistics::build(RowBuilder &rows, const NormContract &contract,
     inputs.push_back(rows.statistic(sums.deviations));
   if (sums.mean)
     inputs.push_back(rows.statistic(sums.mean));
-  Value rstd, offset;
+  Value rstd, offset; // or d
   FloatType type = rows.workType;
   SmallVector<RowBuilder::Output> outputs{{&rstd, type}};
   if (sums.deviations)
@@ -352,8 +352,10 @@ Statistics Statistics::build(RowBuilder &rows, const NormContract &contract,
         SmallVector<Value> values{
             buildFactor(rows, b, contract.epsilon, contract.zeroPolicy, q)};
         if (d)
-          values.push_back(
-              arith::NegFOp::create(b, rows.loc, rows.mul(b, d, values[0])));
+          values.push_back(wanted.remainder
+                               ? d
+                               : arith::NegFOp::create(
+                                     b, rows.loc, rows.mul(b, d, values[0])));
         if (wanted.mean)
           values.push_back(d ? rows.add(b, m, d) : m);
         if (wanted.squares)
@@ -365,7 +367,9 @@ Statistics Statistics::build(RowBuilder &rows, const NormContract &contract,
   result.row.rstd = rows.statistic(rstd);
   if (sums.mean)
     result.row.means.push_back(rows.statistic(sums.mean));
-  if (offset)
+  if (offset && wanted.remainder)
+    result.row.means.push_back(rows.statistic(offset));
+  else if (offset)
     result.row.offset = rows.statistic(offset);
   return result;
 }

@@ -229,6 +229,9 @@ struct Statistics {
 
   struct Wanted {
     bool mean = false, squares = false, variance = false;
+    /// d as one more mean to subtract, not as an offset: the factor that goes
+    /// with it is another than r.
+    bool remainder = false;
   };
   static Statistics build(RowBuilder &rows, const NormContract &contract,
                           Statistic statistic, const Source &source,

@@ -68,4 +68,5 @@ void norm::buildLowerToLLVM(OpPassManager &pm,
   if (options.threads)
     pm.addPass(createConvertOpenMPToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(norm::createMaskIntegersPass());
 }

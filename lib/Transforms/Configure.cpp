@@ -170,8 +170,8 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     std::optional<int64_t> elements = rowElements(op, plan);
     if (elements && *elements <= 16)
       most = 16;
-    else if (elements && *elements <= 256 && sumsOverRanges(op))
-      most = 2;
+    else if (sumsOverRanges(op))
+      most = 2; // x and dy of more rows leave no registers
     std::optional<int64_t> bytes = countBytes(op);
     bool isInMemory = !bytes || *bytes > streamBytes;
     int64_t bits = op.getInput().getType().getElementTypeBitWidth();

@@ -186,6 +186,15 @@ def SpreadTilesPass : Pass<"norm-spread-tiles"> {
   ];
 }
 
+def MaskIntegersPass : Pass<"norm-mask-integers"> {
+  let summary = "make masked accesses of 16-bit floats ones of integers";
+  let description = [{
+    Runs on the LLVM dialect. Loads and stores under a mask move vectors of i16
+    in place of f16 and bf16, which LLVM 22 cannot always select.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def FuseResidualPass : Pass<"norm-fuse-residual"> {
   let summary = "make the addition that feeds a norm its residual operand";
   let description = [{
