@@ -66,8 +66,7 @@ LogicalResult NormDialect::verifyOperationAttribute(Operation *op,
            << attr.getValue();
   if (!isa<RowOpInterface, scf::ForallOp, scf::ForOp>(op))
     return op->emitOpError("expected '")
-           << kStrategyAttrName
-           << "' on a norm op or on a loop over its tiles";
+           << kStrategyAttrName << "' on a norm op or on a loop over its tiles";
   return success();
 }
 

@@ -151,8 +151,8 @@ struct RowStatistics {
   /// Subtracted one after the other: m, and what rounding took from it.
   SmallVector<Indexed> means;
   Indexed rstd;
-  /// -d * r, where d is still to be subtracted: added after the multiply, in one
-  /// rounding. Null if there is no such d.
+  /// -d * r, where d is still to be subtracted: added after the multiply, in
+  /// one rounding. Null if there is no such d.
   Indexed offset;
 };
 
