@@ -8,7 +8,9 @@
 #include "Norm/ExecutionEngine/Jit.h"
 
 #include "Norm/Pipelines/Pipelines.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
@@ -46,9 +48,28 @@ static CpuIsa hostIsa() {
                                                             : CpuIsa::X86;
 }
 
+namespace {
+/// Counts copies between buffers where they become loops or calls.
+class CountCopies : public PassInstrumentation {
+public:
+  explicit CountCopies(int64_t &copies) : copies(copies) { copies = 0; }
+
+  void runBeforePass(Pass *pass, Operation *op) override {
+    if (pass->getArgument() == "norm-expand-strided-copy")
+      op->walk([&](memref::CopyOp) { ++copies; });
+  }
+
+private:
+  int64_t &copies;
+};
+} // namespace
+
 LogicalResult norm::lowerForTarget(ModuleOp module, Target target,
-                                   EntryStrides strides, bool threads) {
+                                   EntryStrides strides, bool threads,
+                                   int64_t *copies) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
+  if (copies)
+    pm.addInstrumentation(std::make_unique<CountCopies>(*copies));
   switch (target) {
   case Target::Cpu: {
     NormToCpuOptions options;

@@ -7,6 +7,7 @@
 
 #include "Program.h"
 
+#include <chrono>
 #include <cstring>
 
 using namespace norm_run;
@@ -27,12 +28,14 @@ EntryStrides norm_run::stridesOf(ArrayRef<Array> inputs) {
 
 llvm::Expected<Program> Program::compile(Entry &entry,
                                          const ProgramOptions &options) {
+  using Clock = std::chrono::steady_clock;
+  auto start = Clock::now();
   OwningOpRef<ModuleOp> module = entry.getModule().clone();
+  Program program;
   if (failed(lowerForTarget(*module, options.target, options.strides,
-                            options.threads)))
+                            options.threads, &program.numCopies)))
     return llvm::createStringError("'" + entry.getName() +
                                    "' could not be lowered");
-  Program program;
   auto compiled = CompiledModule::create(*module, options.optimization);
   if (!compiled)
     return compiled.takeError();
@@ -41,6 +44,8 @@ llvm::Expected<Program> Program::compile(Entry &entry,
   if (!function)
     return function.takeError();
   program.function = *function;
+  program.compileSeconds =
+      std::chrono::duration<double>(Clock::now() - start).count();
   return program;
 }
 

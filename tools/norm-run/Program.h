@@ -47,9 +47,16 @@ public:
 
   llvm::ArrayRef<mlir::norm::Array> getResults() { return results; }
 
+  /// Copies from buffer to buffer in the code.
+  int64_t getNumCopies() const { return numCopies; }
+  /// How long it took to compile, from norm ops to machine code.
+  double getCompileSeconds() const { return compileSeconds; }
+
 private:
   std::unique_ptr<mlir::norm::CompiledModule> compiled;
   void (*function)(void **) = nullptr;
+  int64_t numCopies = 0;
+  double compileSeconds = 0;
   std::vector<mlir::norm::Array> results;
   mlir::norm::CallFrame frame;
 };

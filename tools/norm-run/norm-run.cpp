@@ -101,8 +101,12 @@ static llvm::Error timeProgram(MLIRContext *context, Program &program,
   llvm::outs() << llvm::format(
       "ratio to the copy: %.3f (copy's median / function's)\n",
       timing->copy.median / timing->function.median);
-  llvm::outs() << llvm::format("heap allocations per run: %g\n",
-                               timing->allocationsPerRun);
+  llvm::outs() << llvm::format(
+      "heap allocations per run: %g; copies of buffers in the code: %lld\n",
+      timing->allocationsPerRun,
+      static_cast<long long>(program.getNumCopies()));
+  llvm::outs() << llvm::format("compiled in %.3f s\n",
+                               program.getCompileSeconds());
   return llvm::Error::success();
 }
 

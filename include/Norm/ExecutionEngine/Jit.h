@@ -23,10 +23,11 @@ enum class Target { Cpu, Reference };
 std::optional<Target> parseTarget(StringRef name);
 
 /// Lowers to the LLVM dialect for a target, to be called with such arrays. What
-/// is wrong is reported as a diagnostic. threads: of the target cpu.
+/// is wrong is reported as a diagnostic. threads: of the target cpu. copies:
+/// set to the number of copies from buffer to buffer in the code; may be null.
 LogicalResult lowerForTarget(ModuleOp module, Target target,
                              EntryStrides strides = EntryStrides::Dispatch,
-                             bool threads = true);
+                             bool threads = true, int64_t *copies = nullptr);
 
 /// Registers what translation to LLVM IR needs. Call before a module is loaded.
 void registerJitDialects(DialectRegistry &registry);
