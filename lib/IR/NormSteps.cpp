@@ -9,13 +9,13 @@
 //
 //   m = sum of the first elements of a row / how many    a sample
 //   S = sum(c - m),  Q = sum((c - m)^2),  d = S / n
-//   where S*d > 4 * (Q - S*d), or that overflows:        m is not near the mean
+//   where S*d > (Q - S*d) / 4, or that overflows:        m is not near the mean
 //     m = m + d,  and S and Q about it
 //   q = max(Q - S*d, 0) / (n - correction)
 //   x^ = (c - m) * r - d * r                             one fma
 //
-// The guard keeps d within two deviations, so that Q - S*d loses two bits at
-// most, whatever was sampled. Both pairs of sums are in the IR; the second is
+// The guard keeps d within half a deviation, so that Q - S*d does not cancel and
+// what S is off matters little, whatever was sampled. Both pairs of sums are in the IR; the second is
 // the first where m did not change, and norm-vectorize then skips its sweep.
 // It also finds the value of a constant row, whose m may be an ulp off, so that
 // such a row is exactly 0.
@@ -189,7 +189,7 @@ static void buildSumsAbout(RowBuilder &rows, const Source &source, Indexed mask,
     result.deviations = sums[1];
 }
 
-/// m + d where m lies more than two deviations off the mean, else m. Squares
+/// m + d where m lies more than half a deviation off the mean, else m. Squares
 /// about m that overflow need not do so about the mean, and tell nothing of it.
 static Value buildGuardedMean(RowBuilder &rows, const CentredSums &sums,
                               const Count &count) {
@@ -203,7 +203,7 @@ static Value buildGuardedMean(RowBuilder &rows, const CentredSums &sums,
         auto [d, squares] =
             CentredSums::correct(rows, b, in[1], in[2], count.in(in));
         Value limit =
-            rows.mul(b, rows.constant(b, 4.0, rows.workType), squares);
+            rows.mul(b, rows.constant(b, 0.25, rows.workType), squares);
         // An infinite Q less an infinite S*d is a NaN.
         Value isFar = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGT,
                                             rows.mul(b, in[2], d), limit);

@@ -41,7 +41,7 @@ func.func @rms_norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK-LABEL: func @layer_norm
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<4x8xf32>
 // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
-// CHECK-DAG: %[[FOUR:.+]] = arith.constant 4.000000e+00 : f32
+// CHECK-DAG: %[[QUARTER:.+]] = arith.constant 2.500000e-01 : f32
 // CHECK-DAG: %[[INF:.+]] = arith.constant 0x7F800000 : f32
 // CHECK-DAG: %[[N:.+]] = arith.constant 8.000000e+00 : f32
 // CHECK: linalg.generic {{.*}} ["parallel", "reduction"]{{.*}} ins(%[[X]]
@@ -53,7 +53,7 @@ func.func @rms_norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK: ^bb0(%[[OLD:[a-z0-9_]+]]: f32, %{{[a-z0-9_]+}}: f32, %[[S:[a-z0-9_]+]]: f32
 // CHECK: %[[REST:.+]] = arith.divf %[[S]], %[[N]]
 // CHECK: %[[SQUARES:.+]] = arith.maximumf
-// CHECK: %[[LIMIT:.+]] = arith.mulf %[[SQUARES]], %[[FOUR]]
+// CHECK: %[[LIMIT:.+]] = arith.mulf %[[SQUARES]], %[[QUARTER]]
 // CHECK: %[[FAR:.+]] = arith.cmpf ugt, %{{.+}}, %[[LIMIT]]
 // CHECK: %[[OVERFLOWS:.+]] = arith.cmpf oeq, %[[LIMIT]], %[[INF]]
 // CHECK: %[[EITHER:.+]] = arith.ori %[[FAR]], %[[OVERFLOWS]]

@@ -47,11 +47,11 @@ func.func @ln(%x: tensor<1x128xf32>) -> tensor<1x128xf32> {
 
 // -----
 
-// More than 128 additions into one accumulator: a second level of loops, each
+// More than 32 additions into one accumulator: a second level of loops, each
 // block from zero, folded into the outer sum.
 // CHECK-LABEL: func @blocked
 // CHECK: %[[ZERO:.*]] = vector.broadcast %{{.*}} : f32 to vector<1x32xf32>
-// CHECK: scf.for %[[B:.*]] = %c0 to %c65536 step %c4096 iter_args(%[[OUTER:.*]] = %[[ZERO]])
+// CHECK: scf.for %[[B:.*]] = %c0 to %c65536 step %c32768 iter_args(%[[OUTER:.*]] = %[[ZERO]])
 // CHECK:   %[[INNER:.*]] = scf.for %{{.*}} = %[[B]] to %{{.*}} step %{{.*}} iter_args(%{{.*}} = %[[ZERO]])
 // CHECK:   arith.addf %[[OUTER]], %[[INNER]]
 // CHECK: %[[MASK:.*]] = vector.create_mask

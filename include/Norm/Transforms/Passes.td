@@ -103,7 +103,7 @@ def VectorizeNormTilesPass : Pass<"norm-vectorize"> {
   let description = [{
     Inside each loop over tiles that carries `norm.strategy`: sweeps over the
     axes that are reduced or longer than a vector, in steps of C columns, with
-    `vector<RxC>` accumulators that are folded every 128 steps, then
+    `vector<RxC>` accumulators that are folded every 32 steps, then
     `vector.multi_reduction`; elementwise ops are recomputed in each sweep,
     outside the loops they do not vary along; results are written in the last.
     Columns beyond a tile are masked. A tile with sums over its rows is walked R
