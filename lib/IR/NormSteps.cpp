@@ -14,11 +14,11 @@
 //   q = max(Q - S*d, 0) / (n - correction)
 //   x^ = (c - m) * r - d * r                             one fma
 //
-// The guard keeps d within half a deviation, so that Q - S*d does not cancel and
-// what S is off matters little, whatever was sampled. Both pairs of sums are in the IR; the second is
-// the first where m did not change, and norm-vectorize then skips its sweep.
-// It also finds the value of a constant row, whose m may be an ulp off, so that
-// such a row is exactly 0.
+// The guard keeps d within half a deviation, so that Q - S*d does not cancel
+// and what S is off matters little, whatever was sampled. Both pairs of sums
+// are in the IR; the second is the first where m did not change, and
+// norm-vectorize then skips its sweep. It also finds the value of a constant
+// row, whose m may be an ulp off, so that such a row is exactly 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -135,7 +135,12 @@ static Value buildSampleMean(RowBuilder &rows, const Source &source) {
   SmallVector<OpFoldResult> offsets, sizes, strides;
   OpFoldResult count;
   bool isWhole = true;
-  int64_t innermost = *llvm::max_element(rows.reduced);
+  // Whether an axis of extent 1 is reduced or not decides no bits.
+  ArrayRef<int64_t> shape = rows.op.getInput().getType().getShape();
+  int64_t innermost = *llvm::max_element(rows.reduced, [&](int64_t a,
+                                                           int64_t b) {
+    return std::make_pair(shape[a] != 1, a) < std::make_pair(shape[b] != 1, b);
+  });
   for (int64_t axis : rows.all) {
     OpFoldResult size =
         tensor::getMixedSize(b, rows.loc, source.inputs[0].tensor, axis);

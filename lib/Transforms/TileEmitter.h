@@ -135,7 +135,8 @@ private:
   FailureOr<Values> sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
                             ArrayRef<vector::CombiningKind> kinds,
                             StepFn terms);
-  Value accumulate(vector::CombiningKind kind, Value sum, Value term);
+  Value accumulate(vector::CombiningKind kind, Value sum, Value term,
+                   Value neutral = {});
   /// Writes what is left of the outputs at a step along the first `depth` of
   /// `axes`, and returns the destinations. Each output varies along the first
   /// few of `axes` and is written at a step along those.

@@ -129,14 +129,22 @@ FailureOr<SmallVector<Value>> TileEmitter::walkAxis(int axis, Step &outer,
   return at(split.wholeEnd, rest, values);
 }
 
-/// A product that is only added is not rounded before.
-Value TileEmitter::accumulate(vector::CombiningKind kind, Value sum,
-                              Value term) {
-  auto product = term.getDefiningOp<arith::MulFOp>();
-  if (kind != vector::CombiningKind::ADD || !product || !product->use_empty())
+/// A product that is only added is not rounded before, with a mask or without.
+Value TileEmitter::accumulate(vector::CombiningKind kind, Value sum, Value term,
+                              Value neutral) {
+  auto masked = term.getDefiningOp<arith::SelectOp>();
+  if (masked && (!neutral || masked.getFalseValue() != neutral))
+    masked = {};
+  auto product =
+      (masked ? masked.getTrueValue() : term).getDefiningOp<arith::MulFOp>();
+  if (kind != vector::CombiningKind::ADD || !product)
     return vector::makeArithReduction(builder, loc, kind, sum, term);
-  return math::FmaOp::create(builder, loc, product.getLhs(), product.getRhs(),
-                             sum);
+  Value fused = math::FmaOp::create(builder, loc, product.getLhs(),
+                                    product.getRhs(), sum);
+  if (masked)
+    fused = arith::SelectOp::create(builder, loc, masked.getCondition(), fused,
+                                    sum);
+  return fused;
 }
 
 FailureOr<SmallVector<Value>>
@@ -144,8 +152,25 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
                      ArrayRef<vector::CombiningKind> kinds, StepFn terms) {
   if (axes.empty())
     return terms(step, neutral);
+  // One step is no sum: an axis of extent 1 must not decide how products are
+  // rounded.
+  int axis = axes.front();
+  int64_t width = program.isColumns(axis) ? columns : 1;
+  std::optional<int64_t> extent = program.getAxis(axis).getStaticExtent();
+  if (extent && *extent > 0 && *extent <= width) {
+    step.anchor = index(0).getDefiningOp();
+    Step inner;
+    inner.outer = &step;
+    inner.axis = axis;
+    inner.position = step.position;
+    inner.position[axis] = index(0);
+    inner.activeColumns = !program.isColumns(axis) ? step.activeColumns
+                          : *extent < width        ? index(*extent)
+                                                   : Value();
+    return sumOver(axes.drop_front(), inner, neutral, kinds, terms);
+  }
   return walkAxis(
-      axes.front(), step, neutral,
+      axis, step, neutral,
       [&](const AxisSplit &split, LoopFn body) {
         return blockedLoop(chainLevels(split.wholeSteps), index(0),
                            split.wholeEnd, split.width, neutral, neutral, kinds,
@@ -156,8 +181,9 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
             sumOver(axes.drop_front(), inner, neutral, kinds, terms);
         if (failed(values))
           return failure();
-        for (auto [value, sum, kind] : llvm::zip_equal(*values, carried, kinds))
-          value = accumulate(kind, sum, value);
+        for (auto [value, sum, kind, zero] :
+             llvm::zip_equal(*values, carried, kinds, neutral))
+          value = accumulate(kind, sum, value, zero);
         return values;
       });
 }

@@ -7,7 +7,7 @@ ways to run a case:
     reference  norm-run --target=reference
     linalg     norm-opt --norm-lower-to-linalg, then norm-run's lowering of linalg.
                The order of its sums is the consumer's, so it is held to extents up
-               to 1024 and means up to 1000 deviations.
+               to 512 and means up to 1000 deviations.
 """
 
 import itertools

@@ -56,7 +56,8 @@ func.func @ln(%x: tensor<1x128xf32>) -> tensor<1x128xf32> {
 // CHECK:   arith.addf %[[OUTER]], %[[INNER]]
 // CHECK: %[[MASK:.*]] = vector.create_mask
 // CHECK: vector.transfer_read {{.*}}, %[[MASK]]
-// CHECK: arith.select %[[MASK]], %{{.*}}, %[[ZERO]]
+// CHECK: %[[FUSED:.*]] = math.fma
+// CHECK: arith.select %[[MASK]], %[[FUSED]], %{{.*}}
 func.func @blocked(%x: tensor<1x65537xf32>) -> tensor<1x65537xf32> {
   %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<1x65537xf32> -> tensor<1x65537xf32>
   return %y : tensor<1x65537xf32>
