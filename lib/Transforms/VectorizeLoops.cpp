@@ -157,7 +157,7 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
   int axis = axes.front();
   int64_t width = program.isColumns(axis) ? columns : 1;
   std::optional<int64_t> extent = program.getAxis(axis).getStaticExtent();
-  if (extent && *extent > 0 && *extent <= width) {
+  if (extent == 1) {
     step.anchor = index(0).getDefiningOp();
     Step inner;
     inner.outer = &step;
@@ -165,7 +165,7 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
     inner.position = step.position;
     inner.position[axis] = index(0);
     inner.activeColumns = !program.isColumns(axis) ? step.activeColumns
-                          : *extent < width        ? index(*extent)
+                          : width > 1              ? index(1)
                                                    : Value();
     return sumOver(axes.drop_front(), inner, neutral, kinds, terms);
   }
