@@ -6,11 +6,11 @@ import subprocess
 
 import numpy as np
 from norm.compiled import Compiled, canaries
-from norm.golden import call
+from norm.golden import array, call
 from norm.program import Call, module_text
 from norm.promise import check
 from norm.tools import ToolError, norm_opt, tool
-from norm.types import float_type
+from norm.types import float_type, widen
 
 # The CPU pipeline as far as tiles of vectors, still on tensors.
 TILES = ("--norm-split-gradients", "--norm-configure", "--norm-tile")
@@ -18,6 +18,13 @@ VECTORS = (*TILES, "--norm-lower-to-linalg", "--norm-vectorize", "--loop-invaria
            "--cse", "--canonicalize")
 LINALG = "--norm-lower-to-linalg"
 ALL_GRADIENTS = ("dx", "dscale", "dshift")
+RUNNING = ("y", "running_mean", "running_variance")
+
+
+def exact(rows, epsilon=1e-5):
+    """The normalized rows of what an f32 array holds, in double precision."""
+    x = widen(array(rows))
+    return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + epsilon)
 
 
 def batch(x, element="f32", axes=(0,), **rest):
@@ -83,13 +90,13 @@ class Library:
         outputs, intact = zip(*(canaries(shape, np.dtype(np.int64) if element == "i64" else
                                          float_type(element).dtype)
                                 for shape, element in made.result_types()), strict=True)
-        for array in outputs:
-            array.reshape(-1).view(np.uint8)[...] = 0xFF
-        before = [array.copy() for array in inputs]
+        for output in outputs:
+            output.reshape(-1).view(np.uint8)[...] = 0xFF
+        before = [one.copy() for one in inputs]
         self.compiled(inputs, outputs, name)
         assert all(untouched() for untouched in intact), f"{name} wrote outside a result"
-        for array, copy in zip(inputs, before, strict=True):
-            assert array.tobytes() == copy.tobytes(), f"{name} wrote to an operand"
+        for one, copy in zip(inputs, before, strict=True):
+            assert one.tobytes() == copy.tobytes(), f"{name} wrote to an operand"
         return dict(zip(made.ordered_results(), outputs, strict=True))
 
     def checked(self, name, like=None):
