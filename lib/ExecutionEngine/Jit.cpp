@@ -8,6 +8,8 @@
 #include "Norm/ExecutionEngine/Jit.h"
 
 #include "Norm/Pipelines/Pipelines.h"
+#include "Norm/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -49,14 +51,19 @@ static CpuIsa hostIsa() {
 }
 
 namespace {
-/// Counts copies between buffers where they become loops or calls.
+/// Counts copies between buffers where they become loops or calls; not those of
+/// arguments whose layout the code does not take as it is.
 class CountCopies : public PassInstrumentation {
 public:
   explicit CountCopies(int64_t &copies) : copies(copies) { copies = 0; }
 
   void runBeforePass(Pass *pass, Operation *op) override {
     if (pass->getArgument() == "norm-expand-strided-copy")
-      op->walk([&](memref::CopyOp) { ++copies; });
+      op->walk([&](memref::CopyOp copy) {
+        auto func = copy->getParentOfType<func::FuncOp>();
+        if (!func || !func->hasAttr(kCopiesArgumentsAttrName))
+          ++copies;
+      });
   }
 
 private:

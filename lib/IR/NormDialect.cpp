@@ -158,6 +158,10 @@ CpuStrategyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected columns to be a power of two from 1 to "
                           "1024, got "
                        << columns;
+  if (rows * columns > kMostTileElements)
+    return emitError() << "expected rows * columns to be at most "
+                       << kMostTileElements << ", got " << rows << " * "
+                       << columns;
   if (range < 0 || serialBytes < 0 || streamBytes < 0)
     return emitError() << "expected range, serial_bytes and stream_bytes of 0 "
                           "or more, got "

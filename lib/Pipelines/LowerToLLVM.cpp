@@ -54,9 +54,8 @@ void norm::buildLowerToLLVM(OpPassManager &pm,
   expand.includeBf16 = options.expandBF16;
   pm.addPass(arith::createArithExpandOpsPass(expand));
 
-  pm.addPass(createConvertVectorToLLVMPass());
-  pm.addPass(createConvertMathToLLVMPass());
   // A function of libm takes a vector apart.
+  pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
   pm.addPass(createConvertVectorToLLVMPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());

@@ -34,8 +34,6 @@ void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
   VectorTransferToSCFOptions pieces;
   pieces.enableFullUnroll();
   pm.addPass(createConvertVectorToSCFPass(pieces));
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
   LowerToLLVMOptions lower;
   lower.threads = options.threads;
   buildLowerToLLVM(pm, lower);

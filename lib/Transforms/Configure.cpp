@@ -24,8 +24,8 @@ using namespace mlir::norm;
 /// Bytes of the accumulators of one row: two full vector registers of the
 /// widest kind, so that two independent chains of additions run at once.
 static constexpr int64_t kVectorBytes = 128;
-/// The most rows that one partial sum takes, one after the other: as long as
-/// any chain of additions may be.
+/// The most rows that one partial sum takes, one after the other: shorter
+/// ranges make more partial sums, which cost memory traffic.
 static constexpr int64_t kRangeRows = 128;
 
 namespace {
@@ -39,6 +39,12 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                 "expected rows from 0 to 64 and columns 0 or a power of two "
                 "up to 1024, got rows ")
           << int64_t(rows) << " and columns " << int64_t(columns);
+      return signalPassFailure();
+    }
+    if (rows * columns > kMostTileElements) {
+      emitError(getOperation()->getLoc(), "expected rows * columns <= ")
+          << kMostTileElements << ", got " << int64_t(rows) << " * "
+          << int64_t(columns);
       return signalPassFailure();
     }
     if (serialBytes < 0 || streamBytes < 0) {
@@ -65,13 +71,15 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                     "its sums run over different axes, see "
                     "norm-split-gradients");
     TilePlan plan = TilePlan::get(op);
+    std::optional<int64_t> bytes = countBytes(op);
     int64_t chosenColumns =
         columns ? int64_t(columns) : chooseColumns(op, plan);
-    int64_t chosenRows = rows ? int64_t(rows) : chooseRows(op, plan);
-    std::optional<int64_t> bytes = countBytes(op);
+    int64_t chosenRows = rows ? int64_t(rows) : chooseRows(op, plan, bytes);
+    chosenRows = std::min(chosenRows, kMostTileElements / chosenColumns);
     bool isSpread = hasSeveralTiles(op, plan, chosenRows);
     bool isParallel = isSpread && (!bytes || *bytes > serialBytes);
-    int64_t prefetch = isParallel ? choosePrefetch(op, plan, chosenRows) : 0;
+    int64_t prefetch =
+        isParallel ? choosePrefetch(op, plan, bytes, chosenRows) : 0;
     // Static sizes are compared here, others at run time.
     int64_t serial = isParallel && !bytes ? int64_t(serialBytes) : 0;
     int64_t stream = !bytes || *bytes > streamBytes ? int64_t(streamBytes) : 0;
@@ -151,7 +159,8 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
   /// R: several rows share the loads of scale and shift and overlap their
   /// reductions. Rows lie side by side in memory only where the axes that a
   /// tile covers come last.
-  int64_t chooseRows(RowOpInterface op, const TilePlan &plan) const {
+  int64_t chooseRows(RowOpInterface op, const TilePlan &plan,
+                     std::optional<int64_t> bytes) const {
     if (!plan.rowAxis || op.getGroupedAxis())
       return 1;
     for (int64_t axis : complementAxes(plan.loopAxes, op.getRank()))
@@ -172,7 +181,6 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
       most = 16;
     else if (sumsOverRanges(op))
       most = 2; // x and dy of more rows leave no registers
-    std::optional<int64_t> bytes = countBytes(op);
     bool isInMemory = !bytes || *bytes > streamBytes;
     int64_t bits = op.getInput().getType().getElementTypeBitWidth();
     if (elements && *elements > 512) {
@@ -196,6 +204,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
   /// The cache that holds R rows of x, the next R rows and what columns share:
   /// the first where these are few.
   int64_t choosePrefetch(RowOpInterface op, const TilePlan &plan,
+                         std::optional<int64_t> bytes,
                          int64_t chosenRows) const {
     constexpr int64_t kFirstCacheBytes = 12288;
     if (!plan.rowAxis || plan.reducesNothing)
@@ -205,7 +214,6 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     if (elements && *elements <= kFirstCacheBytes * 8 / bits / chosenRows)
       return 1;
     // What the second cache holds already is not worth an instruction.
-    std::optional<int64_t> bytes = countBytes(op);
     return bytes && *bytes <= streamBytes ? 0 : 2;
   }
 

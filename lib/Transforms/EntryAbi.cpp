@@ -231,8 +231,33 @@ static Value buildUnitStrideTest(OpBuilder &builder, Location loc,
   return all;
 }
 
-/// Moves the body of `func` to two private functions, one of which may assume
-/// that arguments have inner stride 1, and dispatches between them.
+/// Calls `callee` on arguments in the types that it takes.
+static func::CallOp buildCall(OpBuilder &builder, Location loc,
+                              func::FuncOp callee, ValueRange arguments) {
+  SmallVector<Value> operands;
+  for (auto [arg, type] : llvm::zip_equal(arguments, callee.getArgumentTypes()))
+    operands.push_back(
+        arg.getType() == type
+            ? arg
+            : memref::CastOp::create(builder, loc, type, arg).getResult());
+  return func::CallOp::create(builder, loc, callee, operands);
+}
+
+/// Empties `func` but for its arguments.
+static Block *startBody(OpBuilder &builder, func::FuncOp func) {
+  SmallVector<Type> argTypes(func.getArgumentTypes());
+  SmallVector<Location> argLocs;
+  for (BlockArgument arg : func.getArguments())
+    argLocs.push_back(arg.getLoc());
+  func.getBody().getBlocks().clear();
+  return builder.createBlock(&func.getBody(), {}, argTypes, argLocs);
+}
+
+/// Moves the body of `func` to a private function that may assume that
+/// arguments have inner stride 1. What takes its place tests that, and lets
+/// another private function copy arguments that have other strides: one read of
+/// each element is all that these are good for, and a second body would take
+/// as long to compile as the first.
 static void specialize(func::FuncOp func, ArrayRef<unsigned> stridedArgs,
                        SymbolTable &symbols) {
   OpBuilder builder(func);
@@ -250,7 +275,7 @@ static void specialize(func::FuncOp func, ArrayRef<unsigned> stridedArgs,
   func::FuncOp anyStride = addClone("__strided");
   func::FuncOp unitStride = addClone("__unit");
 
-  // The fast version: the same body on more precise types.
+  // The same body on more precise types.
   Block &unitBody = unitStride.getBody().front();
   for (unsigned i : stridedArgs) {
     BlockArgument arg = unitBody.getArgument(i);
@@ -260,35 +285,30 @@ static void specialize(func::FuncOp func, ArrayRef<unsigned> stridedArgs,
   unitStride.setType(builder.getFunctionType(unitBody.getArgumentTypes(),
                                              unitStride.getResultTypes()));
 
-  // The dispatcher takes the place of the body.
-  SmallVector<Type> argTypes(func.getArgumentTypes());
-  SmallVector<Location> argLocs;
-  for (BlockArgument arg : func.getArguments())
-    argLocs.push_back(arg.getLoc());
-  func.getBody().getBlocks().clear();
-  Block *body = builder.createBlock(&func.getBody(), {}, argTypes, argLocs);
+  // A function of its own, so that no pass makes scratch memory earlier.
+  anyStride->setAttr(kCopiesArgumentsAttrName, builder.getUnitAttr());
+  Block *copying = startBody(builder, anyStride);
+  SmallVector<Value> copies(copying->getArguments());
+  for (unsigned i : stridedArgs)
+    copies[i] = copyToScratch(builder, loc, copies[i]);
+  auto onCopies = buildCall(builder, loc, unitStride, copies);
+  func::ReturnOp::create(builder, loc, onCopies.getResults());
+
+  Block *body = startBody(builder, func);
   SmallVector<BlockArgument> strided;
   for (unsigned i : stridedArgs)
     strided.push_back(body->getArgument(i));
   Value isUnit = buildUnitStrideTest(builder, loc, strided);
   auto branch = scf::IfOp::create(builder, loc, func.getResultTypes(), isUnit,
                                   /*withElseRegion=*/true);
-  auto buildCall = [&](Block *block, func::FuncOp callee) {
+  for (auto [block, callee] : {std::pair(branch.thenBlock(), unitStride),
+                               std::pair(branch.elseBlock(), anyStride)}) {
     if (!block->empty())
       block->back().erase();
-    OpBuilder inner = OpBuilder::atBlockEnd(block);
-    SmallVector<Value> operands;
-    for (auto [arg, type] :
-         llvm::zip_equal(body->getArguments(), callee.getArgumentTypes()))
-      operands.push_back(
-          arg.getType() == type
-              ? Value(arg)
-              : memref::CastOp::create(inner, loc, type, arg).getResult());
-    auto call = func::CallOp::create(inner, loc, callee, operands);
-    scf::YieldOp::create(inner, loc, call.getResults());
-  };
-  buildCall(branch.thenBlock(), unitStride);
-  buildCall(branch.elseBlock(), anyStride);
+    builder.setInsertionPointToEnd(block);
+    auto call = buildCall(builder, loc, callee, body->getArguments());
+    scf::YieldOp::create(builder, loc, call.getResults());
+  }
   builder.setInsertionPointToEnd(body);
   func::ReturnOp::create(builder, loc, branch.getResults());
 }

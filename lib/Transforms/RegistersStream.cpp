@@ -22,27 +22,6 @@
 using namespace mlir;
 using namespace mlir::norm;
 
-/// The view outside `loop` that `view` shows a part of; null if its memory is
-/// the loop's own.
-static Value viewOutside(Value view, Operation *loop) {
-  while (Operation *op = view.getDefiningOp()) {
-    if (isa<memref::CastOp>(op) || loop->isProperAncestor(op)) {
-      if (auto part = dyn_cast<ViewLikeOpInterface>(op)) {
-        view = part.getViewSource();
-        continue;
-      }
-      if (auto metadata = dyn_cast<memref::ExtractStridedMetadataOp>(op)) {
-        view = metadata.getSource();
-        continue;
-      }
-      if (loop->isProperAncestor(op))
-        return {};
-    }
-    break;
-  }
-  return view;
-}
-
 void Streamer::collectReads() {
   loop.walk([&](Operation *op) {
     if (llvm::isa<ViewLikeOpInterface, memref::DimOp,

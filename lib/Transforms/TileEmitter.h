@@ -142,6 +142,9 @@ private:
   /// few of `axes` and is written at a step along those.
   FailureOr<Values> writeOver(ArrayRef<int> axes, unsigned depth, Step &step,
                               ValueRange sources, ValueRange destinations);
+  /// The step at `position` along `axis`; of columns, `active` count, or all if
+  /// it is null.
+  Step stepInside(Step &outer, int axis, Value position, Value active);
   /// Runs `body` in every step along `axis`; `whole` makes the loop over those
   /// that no mask cuts.
   FailureOr<Values> walkAxis(int axis, Step &outer, ValueRange inits,

@@ -15,30 +15,36 @@
 using namespace mlir;
 using namespace mlir::norm;
 
+Value norm::viewOutside(Value view, Operation *loop) {
+  while (Operation *op = view.getDefiningOp()) {
+    if (isa<memref::CastOp>(op) || loop->isProperAncestor(op)) {
+      if (auto part = dyn_cast<ViewLikeOpInterface>(op)) {
+        view = part.getViewSource();
+        continue;
+      }
+      if (auto metadata = dyn_cast<memref::ExtractStridedMetadataOp>(op)) {
+        view = metadata.getSource();
+        continue;
+      }
+      if (loop->isProperAncestor(op))
+        return {};
+    }
+    break;
+  }
+  return view;
+}
+
 /// The buffers outside `loop` that ops in it read or write.
 static SetVector<Value> findBuffers(scf::ForallOp loop) {
   SetVector<Value> buffers;
-  auto isInside = [&](Value value) {
-    return loop.getRegion().isAncestor(value.getParentRegion());
-  };
   loop.getBody()->walk([&](MemoryEffectOpInterface op) {
     for (Value operand : op->getOperands()) {
       if (!isa<MemRefType>(operand.getType()) ||
           !(op.getEffectOnValue<MemoryEffects::Read>(operand) ||
             op.getEffectOnValue<MemoryEffects::Write>(operand)))
         continue;
-      while (isInside(operand)) {
-        Operation *op = operand.getDefiningOp();
-        if (auto view = dyn_cast_if_present<ViewLikeOpInterface>(op))
-          operand = view.getViewSource();
-        else if (auto metadata =
-                     dyn_cast_if_present<memref::ExtractStridedMetadataOp>(op))
-          operand = metadata.getSource();
-        else
-          break;
-      }
-      if (!isInside(operand))
-        buffers.insert(operand);
+      if (Value buffer = viewOutside(operand, loop))
+        buffers.insert(buffer);
     }
   });
   return buffers;

@@ -14,6 +14,10 @@
 
 namespace mlir::norm {
 
+/// The view outside `loop` that `view`, inside it, shows a part of; null if its
+/// memory is the loop's own.
+Value viewOutside(Value view, Operation *loop);
+
 /// Whether a loop touches more than so many bytes: known, or an i1.
 struct ExceedsBytes {
   std::optional<bool> known;

@@ -97,19 +97,24 @@ AxisSplit TileEmitter::splitAxis(int axis) {
   return split;
 }
 
+Step TileEmitter::stepInside(Step &outer, int axis, Value position,
+                             Value active) {
+  Step inner;
+  inner.outer = &outer;
+  inner.axis = axis;
+  inner.position = outer.position;
+  inner.position[axis] = position;
+  inner.activeColumns = program.isColumns(axis) ? active : outer.activeColumns;
+  return inner;
+}
+
 FailureOr<SmallVector<Value>> TileEmitter::walkAxis(int axis, Step &outer,
                                                     ValueRange inits,
                                                     WholeFn whole,
                                                     StepFn body) {
   outer.anchor = index(0).getDefiningOp();
   auto at = [&](Value position, Value active, ValueRange carried) {
-    Step inner;
-    inner.outer = &outer;
-    inner.axis = axis;
-    inner.position = outer.position;
-    inner.position[axis] = position;
-    inner.activeColumns =
-        program.isColumns(axis) ? active : outer.activeColumns;
+    Step inner = stepInside(outer, axis, position, active);
     return body(inner, carried);
   };
   AxisSplit split = splitAxis(axis);
@@ -155,18 +160,11 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
   // One step is no sum: an axis of extent 1 must not decide how products are
   // rounded.
   int axis = axes.front();
-  int64_t width = program.isColumns(axis) ? columns : 1;
-  std::optional<int64_t> extent = program.getAxis(axis).getStaticExtent();
-  if (extent == 1) {
+  if (program.getAxis(axis).getStaticExtent() == 1) {
     step.anchor = index(0).getDefiningOp();
-    Step inner;
-    inner.outer = &step;
-    inner.axis = axis;
-    inner.position = step.position;
-    inner.position[axis] = index(0);
-    inner.activeColumns = !program.isColumns(axis) ? step.activeColumns
-                          : width > 1              ? index(1)
-                                                   : Value();
+    bool isMasked = program.isColumns(axis) && columns > 1;
+    Step inner =
+        stepInside(step, axis, index(0), isMasked ? index(1) : Value());
     return sumOver(axes.drop_front(), inner, neutral, kinds, terms);
   }
   return walkAxis(

@@ -9,10 +9,10 @@ func.func @norm(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 // CHECK-LABEL: func @loop
 // CHECK: scf.forall
-// CHECK: {norm.strategy = #norm.cpu<rows = 64, columns = 1024, parallel = false>}
+// CHECK: {norm.strategy = #norm.cpu<rows = 64, columns = 16, parallel = false>}
 func.func @loop() {
   scf.forall (%i) in (4) {
-  } {norm.strategy = #norm.cpu<rows = 64, columns = 1024, parallel = false>}
+  } {norm.strategy = #norm.cpu<rows = 64, columns = 16, parallel = false>}
   return
 }
 
@@ -51,6 +51,11 @@ func.func private @columns() attributes {a = #norm.cpu<rows = 1, columns = 24, p
 
 // expected-error @+1 {{expected columns to be a power of two from 1 to 1024, got 2048}}
 func.func private @columns() attributes {a = #norm.cpu<rows = 1, columns = 2048, parallel = true>}
+
+// -----
+
+// expected-error @+1 {{expected rows * columns to be at most 1024, got 2 * 1024}}
+func.func private @product() attributes {a = #norm.cpu<rows = 2, columns = 1024, parallel = true>}
 
 // -----
 

@@ -26,6 +26,16 @@
 // CHECK: bufferization.materialize_in_destination %[[T]] in restrict writable %[[Z]]
 // CHECK: return %[[N]] : index
 
+// Arguments of other strides are copied, and the one body reads the copies.
+// CHECK-LABEL: func.func private @two_results__strided(
+// CHECK-SAME: %[[X:.*]]: memref<?x4xf32, strided<[?, ?], offset: ?>>, %[[N:.*]]: index, %[[Y:.*]]: memref<4xf32>, %[[Z:.*]]: memref<?x4xf32>)
+// CHECK-SAME: llvm.linkage = #llvm.linkage<internal>
+// CHECK-SAME: norm.copies_arguments
+// CHECK: %[[COPY:.*]] = memref.alloc(%{{.*}}) : memref<?x4xf32>
+// CHECK: memref.copy %[[X]], %[[COPY]]
+// CHECK: %[[UNIT:.*]] = memref.cast %[[COPY]] : memref<?x4xf32> to memref<?x4xf32, strided<[?, 1], offset: ?>>
+// CHECK: call @two_results__unit(%[[UNIT]], %[[N]], %[[Y]], %[[Z]])
+
 // PLAIN-LABEL: func.func @two_results(
 // PLAIN-SAME: memref<?x4xf32, strided<[?, ?], offset: ?>>
 // PLAIN-NEXT: bufferization.to_tensor %{{.*}} restrict

@@ -114,13 +114,13 @@ def Norm_CpuStrategyAttr : Norm_Attr<"CpuStrategy", "cpu"> {
     reduced extents, the types and the target alone:
 
     - `columns`: C, elements of the innermost axis that one vector holds.
-    - `range`: rows of x whose sums over rows (gradients of scale and shift) one
-      partial result holds; the partial results are added in order. 0: no such
-      sums.
+    - `range`: the most rows of x whose sums over rows (gradients of scale and
+      shift) one partial result holds; the partial results are added in order.
+      0: no such sums.
 
     The others do not touch bits and follow from the whole shape as well:
 
-    - `rows`: R, rows of x that one tile holds.
+    - `rows`: R, rows of x that one tile holds; R * C is 1024 at most.
     - `parallel`: whether tiles are spread over threads.
     - `serial_bytes`: a loop that touches at most so many bytes stays on one
       thread, where only run time knows.

@@ -25,6 +25,9 @@ namespace mlir::norm {
 /// Name of the discardable attribute that holds a norm op's strategy, a
 /// `#norm.cpu<...>` attribute.
 inline constexpr llvm::StringLiteral kStrategyAttrName = "norm.strategy";
+/// The most elements, rows * columns, that a strategy may ask vectors of: 64
+/// registers of the widest kind. Beyond, compiling takes minutes.
+inline constexpr int64_t kMostTileElements = 1024;
 
 } // namespace mlir::norm
 

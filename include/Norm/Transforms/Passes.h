@@ -49,6 +49,11 @@ enum class CpuIsa {
 /// of the loop.
 inline constexpr llvm::StringLiteral kStreamsAttrName = "norm.streams";
 
+/// Name of the unit attribute of a function that norm-entry-abi makes: it
+/// copies arguments of other layouts than the body takes, and calls that.
+inline constexpr llvm::StringLiteral kCopiesArgumentsAttrName =
+    "norm.copies_arguments";
+
 #define GEN_PASS_DECL
 #include "Norm/Transforms/Passes.h.inc"
 

@@ -58,7 +58,8 @@ def ConfigureNormPass : Pass<"norm-configure"> {
     Option<"rows", "rows", "int64_t", "0",
            "rows of a tile; 0 chooses">,
     Option<"columns", "columns", "int64_t", "0",
-           "columns of a vector, a power of two; 0 chooses">,
+           "columns of a vector, a power of two, rows * columns at most 1024; "
+           "0 chooses">,
     Option<"serialBytes", "serial-bytes", "int64_t", "262144",
            "largest number of bytes read and written that stays on one thread">,
     Option<"streamBytes", "stream-bytes", "int64_t", "4194304",
@@ -127,9 +128,9 @@ def MapToRegistersPass : Pass<"norm-map-to-registers"> {
       additions, never an ordered chain. The rows of a vector are combined
       together and end in one vector, each with the bits that it has alone.
     - Where the strategy says `stream_bytes`, results are stored past the caches:
-      by whole aligned lines, if the loop touches more bytes than that. What
-      only run time knows of sizes and addresses is decided there, between two
-      forms of the sweep that stores. Such a loop gets the attribute
+      in whole, aligned cache lines, if the loop touches more bytes than that.
+      What only run time knows of sizes and addresses is decided there, between
+      two forms of the sweep that stores. Such a loop gets the attribute
       `norm.streams`; its stores are ordered with others by a fence only, which
       norm-spread-tiles makes.
     - Where it says `prefetch`, a sweep that stores fetches what the next tile
@@ -394,10 +395,10 @@ def EntryAbiPass : Pass<"norm-entry-abi", "::mlir::ModuleOp"> {
                  %out: memref<?xf32>) attributes {llvm.emit_c_interface}
     ```
 
-    With `strides=dispatch` the body exists twice, as `@f__unit`, whose arguments
-    have inner stride 1, and as `@f__strided`; `@f` tests the strides and calls
-    one of them. With `any` there is the general body alone, with `unit` the fast
-    one: the caller then promises inner stride 1.
+    With `strides=dispatch` the body is `@f__unit`, whose arguments have inner
+    stride 1. `@f` tests the strides and calls it, or `@f__strided`, which copies
+    the arguments to scratch memory first. With `any` there is a general body
+    alone, with `unit` the fast one: the caller then promises inner stride 1.
 
     Fails on unranked tensors, on more than one block, on calls that pass
     tensors (run `inline` first) and on norm ops (run `norm-lower-to-linalg`).
@@ -408,7 +409,7 @@ def EntryAbiPass : Pass<"norm-entry-abi", "::mlir::ModuleOp"> {
            "inner strides of arguments that the entry takes", [{
              ::llvm::cl::values(
                clEnumValN(::mlir::norm::EntryStrides::Dispatch, "dispatch",
-                          "any, with a second body for inner stride 1"),
+                          "any; where one is not 1, arguments are copied"),
                clEnumValN(::mlir::norm::EntryStrides::Any, "any",
                           "any, by one body"),
                clEnumValN(::mlir::norm::EntryStrides::Unit, "unit",
