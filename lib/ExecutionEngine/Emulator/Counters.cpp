@@ -8,6 +8,7 @@
 #include "Counters.h"
 
 #include "Options.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <tuple>
@@ -46,8 +47,8 @@ static uint64_t countSectors(const std::vector<const LoggedAccess *> &lanes) {
     for (uintptr_t s = lane->place / sectorBytes;
          s <= (lane->place + lane->size - 1) / sectorBytes; ++s)
       sectors.push_back(s);
-  std::sort(sectors.begin(), sectors.end());
-  return std::unique(sectors.begin(), sectors.end()) - sectors.begin();
+  llvm::sort(sectors);
+  return llvm::unique(sectors) - sectors.begin();
 }
 
 void Counters::countGlobal(const std::vector<const LoggedAccess *> &lanes) {
@@ -81,8 +82,8 @@ static uint64_t countPasses(const LoggedAccess *const *begin,
     for (uintptr_t w = (*it)->place / bankBytes;
          w <= ((*it)->place + (*it)->size - 1) / bankBytes; ++w)
       words.push_back(w);
-  std::sort(words.begin(), words.end());
-  words.erase(std::unique(words.begin(), words.end()), words.end());
+  llvm::sort(words);
+  words.erase(llvm::unique(words), words.end());
   uint64_t perBank[bankCount] = {}, most = 0;
   for (uintptr_t w : words)
     most = std::max(most, ++perBank[w % bankCount]);
@@ -117,11 +118,10 @@ void Counters::countWarp(unsigned firstThread, unsigned threadCount) {
       accesses.push_back(
           {access.site->index, access.site->occurrence++, t, &access});
   }
-  std::sort(accesses.begin(), accesses.end(),
-            [](const WarpAccess &a, const WarpAccess &b) {
-              return std::tie(a.site, a.occurrence, a.thread) <
-                     std::tie(b.site, b.occurrence, b.thread);
-            });
+  llvm::sort(accesses, [](const WarpAccess &a, const WarpAccess &b) {
+    return std::tie(a.site, a.occurrence, a.thread) <
+           std::tie(b.site, b.occurrence, b.thread);
+  });
   std::vector<const LoggedAccess *> lanes;
   for (size_t i = 0; i < accesses.size(); ++i) {
     const WarpAccess &access = accesses[i];

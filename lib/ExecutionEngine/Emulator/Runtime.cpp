@@ -134,6 +134,16 @@ static void badDivision(uint64_t site) {
                   toSite(site), "", nullptr});
 }
 
+/// What a failed cf.assert calls.
+static void failAssertion(const char *message, const char *file, uint32_t line,
+                          const char *, uint64_t) {
+  std::string where = file && *file ? std::string(" (") + file + ":" +
+                                          std::to_string(line) + ")"
+                                    : std::string();
+  machine().fail({std::string("assertion failed: ") + message + where, nullptr,
+                  "", nullptr});
+}
+
 static void exitThread() { machine().exitThread(); }
 
 /// PTX's prmt: four bytes chosen from eight, or their sign.
@@ -167,6 +177,7 @@ llvm::ArrayRef<RuntimeFunction> norm::emu::runtimeFunctions() {
       NORM_EMU_FUNCTION("bad_division", badDivision),
       NORM_EMU_FUNCTION("exit", exitThread),
       NORM_EMU_FUNCTION("permute", permute),
+      {"__assertfail", reinterpret_cast<void *>(&failAssertion)},
 #undef NORM_EMU_FUNCTION
   };
   return table;
