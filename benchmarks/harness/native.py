@@ -3,7 +3,6 @@
 import ctypes
 import hashlib
 import os
-import platform
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -98,15 +97,9 @@ def compiler_version():
                 (tool("norm-opt"), *sorted((build_dir() / "lib").glob("libNorm.so*")))])
 
 
-def instructions():
-    """What norm-to-cpu may assume of this machine."""
-    has = "avx512bw" in Path("/proc/cpuinfo").read_text()
-    return "avx512" if has else "x86" if platform.machine() == "x86_64" else "any"
-
-
 def program_path(made):
     """The shared library of a call, compiled unless it is cached."""
-    pipeline = f"--norm-to-cpu=strides=unit isa={instructions()}"
+    pipeline = "--norm-to-cpu=strides=unit host"
     module = module_text([made])
 
     def make(target):

@@ -42,14 +42,6 @@ std::optional<Target> norm::parseTarget(StringRef name) {
   return std::nullopt;
 }
 
-/// What this machine's CPU has: code is compiled for it.
-static CpuIsa hostIsa() {
-  if (!llvm::Triple(llvm::sys::getProcessTriple()).isX86())
-    return CpuIsa::Any;
-  return llvm::sys::getHostCPUFeatures().lookup("avx512bw") ? CpuIsa::Avx512
-                                                            : CpuIsa::X86;
-}
-
 namespace {
 /// Counts copies between buffers where they become loops or calls; not those of
 /// arguments whose layout the code does not take as it is.
@@ -82,7 +74,7 @@ LogicalResult norm::lowerForTarget(ModuleOp module, Target target,
     NormToCpuOptions options;
     options.strides = strides;
     options.threads = threads;
-    options.isa = hostIsa();
+    options.host = true;
     buildNormToCpu(pm, options);
     break;
   }

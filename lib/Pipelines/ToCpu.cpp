@@ -15,9 +15,15 @@
 using namespace mlir;
 
 void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
+  CpuTarget target{options.isa, options.streamBytes};
+  if (options.host)
+    target = hostCpuTarget();
+  ConfigureNormPassOptions configure;
+  configure.streamBytes = target.streamBytes;
+
   // Each norm and its neighbours: one loop over tiles, in vector form.
   pm.addPass(createSplitGradientsPass());
-  pm.addPass(createConfigureNormPass());
+  pm.addPass(createConfigureNormPass(configure));
   pm.addPass(createTileNormPass());
   pm.addPass(createLowerNormToLinalgPass());
   pm.addPass(createVectorizeNormTilesPass());
@@ -29,8 +35,8 @@ void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
   bufferize.strides = options.strides;
   buildBufferize(pm, bufferize);
 
-  pm.addPass(createMapToRegistersPass({options.isa}));
-  pm.addPass(createSpreadTilesPass({options.threads, options.isa}));
+  pm.addPass(createMapToRegistersPass({target.isa}));
+  pm.addPass(createSpreadTilesPass({options.threads, target.isa}));
   VectorTransferToSCFOptions pieces;
   pieces.enableFullUnroll();
   pm.addPass(createConvertVectorToSCFPass(pieces));

@@ -201,20 +201,20 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     return most;
   }
 
-  /// The cache that holds R rows of x, the next R rows and what columns share:
-  /// the first where these are few.
+  /// What comes from memory is fetched into the second cache: it may come early
+  /// there. What the second cache holds may be fetched into the first where
+  /// that has room for R rows of x, the next R rows and what columns share.
   int64_t choosePrefetch(RowOpInterface op, const TilePlan &plan,
                          std::optional<int64_t> bytes,
                          int64_t chosenRows) const {
     constexpr int64_t kFirstCacheBytes = 12288;
     if (!plan.rowAxis || plan.reducesNothing)
       return 0;
+    if (!bytes || *bytes > streamBytes)
+      return 2;
     std::optional<int64_t> elements = rowElements(op, plan);
     int64_t bits = op.getInput().getType().getElementTypeBitWidth();
-    if (elements && *elements <= kFirstCacheBytes * 8 / bits / chosenRows)
-      return 1;
-    // What the second cache holds already is not worth an instruction.
-    return bytes && *bytes <= streamBytes ? 0 : 2;
+    return elements && *elements <= kFirstCacheBytes * 8 / bits / chosenRows;
   }
 
   /// Bytes of all operands and results, as many as fit into the result; nullopt

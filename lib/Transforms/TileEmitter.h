@@ -195,6 +195,8 @@ private:
   scf::ForallOp loop;
   Location loc;
   int64_t columns;
+  /// Whether columns are known to be whole vectors where their extent is not.
+  bool columnsAreWhole = false;
   /// The axis whose elements are the rows of a vector, and how many.
   int rowAxis = TileProgram::kNoAxis;
   int64_t rows = 1;

@@ -68,6 +68,7 @@ public:
   /// What leaves the tile: the operands of the loop's terminator.
   ArrayRef<tensor::ParallelInsertSliceOp> getOutputs() const { return outputs; }
 
+  int getNumAxes() const { return axes.size(); }
   const TileAxis &getAxis(int axis) const { return axes[axis]; }
   /// The axes that a reduction reduces, outermost first.
   SmallVector<int> getReducedAxes(linalg::GenericOp op) const;

@@ -412,35 +412,42 @@ TileEmitter::emitRowByRow(ValueRange destinations) {
 }
 
 /// Whether a tile may be taken by vectors of all its rows; null if always. Not
-/// if it has fewer rows. Rows that are not whole lines, as only run time may
-/// tell, do not start on lines together, and are stored past the caches better
-/// one by one.
+/// if it has fewer rows. Nor if only run time knows how many columns there are,
+/// and they are not whole vectors and whole lines: such rows do not start on
+/// lines together, are stored past the caches better one by one, and masks
+/// for their ends would make the code for several rows twice as long.
 Value TileEmitter::needsWholeVectors() {
-  int axis = program.getRowAxis(), columnAxis = program.getColumnAxis();
+  int axis = program.getRowAxis();
   int64_t height = program.getVectorRows();
   if (axis == TileProgram::kNoAxis)
     return {};
   Value condition;
+  auto require = [&](Value value) {
+    condition = condition
+                    ? arith::AndIOp::create(builder, loc, condition, value)
+                    : value;
+  };
   if (!program.getAxis(axis).getStaticExtent())
-    condition = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                      extentOf(axis), index(height));
-  auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
-  if (height == 1 || !strategy || strategy.getStreamBytes() == 0 ||
-      !program.isColumnReduced() ||
-      program.getAxis(columnAxis).getStaticExtent())
+    require(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                  extentOf(axis), index(height)));
+  if (height == 1 || !program.isColumnReduced())
     return condition;
   int64_t bits = 64;
   for (tensor::ParallelInsertSliceOp output : program.getOutputs())
-    if (llvm::is_contained(program.getAxesOf(output.getSource()), columnAxis))
+    if (llvm::is_contained(program.getAxesOf(output.getSource()),
+                           program.getColumnAxis()))
       bits = std::min<int64_t>(bits,
                                output.getSourceType().getElementTypeBitWidth());
-  Value rest = arith::RemUIOp::create(builder, loc, extentOf(columnAxis),
-                                      index(kLineBytes * 8 / bits));
-  Value areLines = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                         rest, index(0));
-  return condition ? arith::AndIOp::create(builder, loc, condition, areLines)
-                         .getResult()
-                   : areLines;
+  int64_t unit = std::max<int64_t>(columns, kLineBytes * 8 / bits);
+  for (int other = 0; other < program.getNumAxes(); ++other) {
+    if (!program.isColumns(other) || program.getAxis(other).getStaticExtent())
+      continue;
+    Value rest =
+        arith::RemUIOp::create(builder, loc, extentOf(other), index(unit));
+    require(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, rest,
+                                  index(0)));
+  }
+  return condition;
 }
 
 LogicalResult TileEmitter::run() {
@@ -482,9 +489,13 @@ LogicalResult TileEmitter::run() {
         scf::YieldOp::create(builder, loc, *values);
       return succeeded(values);
     };
-    if (!fill(
-            ifOp.thenBlock(),
-            [&] { return emitProgram(axis, height, Step(), destinations); }) ||
+    if (!fill(ifOp.thenBlock(),
+              [&] {
+                columnsAreWhole = height > 1 && program.isColumnReduced();
+                auto values = emitProgram(axis, height, Step(), destinations);
+                columnsAreWhole = false;
+                return values;
+              }) ||
         !fill(ifOp.elseBlock(), [&] { return emitRowByRow(destinations); }))
       return failure();
     written = Values(ifOp.getResults());

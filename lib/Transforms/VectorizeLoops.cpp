@@ -84,7 +84,8 @@ AxisSplit TileEmitter::splitAxis(int axis) {
   split.end = split.wholeEnd = extentOf(axis);
   std::optional<int64_t> extent = program.getAxis(axis).getStaticExtent();
   split.hasWhole = !extent || *extent >= split.width;
-  split.hasRest = split.width > 1 && (!extent || *extent % split.width != 0);
+  split.hasRest = split.width > 1 &&
+                  (extent ? *extent % split.width != 0 : !columnsAreWhole);
   if (extent)
     split.wholeSteps = *extent / split.width;
   if (!split.hasRest)

@@ -5,8 +5,8 @@
 // Four rows at a time; a big tensor goes to all threads, past the caches, and
 // the next rows are fetched while these are stored.
 // CHECK-LABEL: func @big
-// CHECK: norm.layer_norm {{.*}} {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 1>}
-// REMARK: {{.*}}rows 4, columns 32: the innermost axis is reduced; on all threads: 25165824 bytes read and written; results stored past the caches; the next tile fetched into cache 1
+// CHECK: norm.layer_norm {{.*}} {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2>}
+// REMARK: {{.*}}rows 4, columns 32: the innermost axis is reduced; on all threads: 25165824 bytes read and written; results stored past the caches; the next tile fetched into cache 2
 // FORCED-LABEL: func @big
 // FORCED: #norm.cpu<rows = 1, columns = 16, parallel = true,
 func.func @big(%x: tensor<4096x768xf32>) -> tensor<4096x768xf32> {
@@ -44,9 +44,9 @@ func.func @columns(%a: tensor<3x5xf32>, %b: tensor<4x5xf32>, %c: tensor<?x5xf32>
 // Rows that start anywhere on a line are stored one by one, a residual form's
 // two by two, those of a few elements sixteen at a time.
 // CHECK-LABEL: func @shapes
-// CHECK: layer_norm {{.*}}#norm.cpu<rows = 1, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 1>
+// CHECK: layer_norm {{.*}}#norm.cpu<rows = 1, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2>
 // CHECK: rms_norm {{.*}}#norm.cpu<rows = 2, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2>
-// CHECK: l2_norm {{.*}}#norm.cpu<rows = 16, columns = 16, parallel = true, stream_bytes = 4194304, prefetch = 1>
+// CHECK: l2_norm {{.*}}#norm.cpu<rows = 16, columns = 16, parallel = true, stream_bytes = 4194304, prefetch = 2>
 // CHECK: rms_norm {{.*}}#norm.cpu<rows = 2, columns = 32, parallel = true>
 func.func @shapes(%a: tensor<4096x1023xf32>, %b: tensor<4096x4096xf32>, %c: tensor<65536x16xf32>, %d: tensor<64x4096xf32>) {
   %0 = norm.layer_norm %a axes [1] epsilon none : tensor<4096x1023xf32> -> tensor<4096x1023xf32>

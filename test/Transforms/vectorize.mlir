@@ -78,12 +78,21 @@ func.func @lanes(%x: tensor<7x64xf32>) -> tensor<7x64xf32> {
 
 // -----
 
-// A dynamic row: whole vectors up to the last multiple of C, then a mask.
+// Rows of an extent known at run time: those that are whole vectors are taken R
+// at a time, without masks. Others one by one: whole vectors up to the last
+// multiple of C, then a mask.
 // CHECK-LABEL: func @dynamic
-// CHECK: %[[REM:.*]] = arith.remui %[[N:.*]], %c32
+// CHECK: %[[REST:.*]] = arith.remui %[[N:.*]], %c32
+// CHECK: %[[ARE_WHOLE:.*]] = arith.cmpi eq, %[[REST]], %c0
+// CHECK: %[[BOTH:.*]] = arith.andi %{{.*}}, %[[ARE_WHOLE]]
+// CHECK: scf.if %[[BOTH]]
+// CHECK-NOT: create_mask
+// CHECK: vector.transfer_write {{.*}} : vector<4x32xf32>
+// CHECK: } else {
+// CHECK: %[[REM:.*]] = arith.remui %[[N]], %c32
 // CHECK: %[[WHOLE:.*]] = arith.subi %[[N]], %[[REM]]
 // CHECK: scf.for
-// CHECK: vector.create_mask %c4, %{{.*}} : vector<4x32xi1>
+// CHECK: vector.create_mask %{{.*}} : vector<32xi1>
 func.func @dynamic(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<?x?xf32> -> tensor<?x?xf32>
   return %y : tensor<?x?xf32>

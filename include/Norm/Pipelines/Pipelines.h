@@ -54,7 +54,7 @@ struct NormToCpuOptions : public PassPipelineOptions<NormToCpuOptions> {
       llvm::cl::init(EntryStrides::Dispatch),
       llvm::cl::values(
           clEnumValN(EntryStrides::Dispatch, "dispatch",
-                     "any, with a second body for inner stride 1"),
+                     "any; where one is not 1, arguments are copied"),
           clEnumValN(EntryStrides::Any, "any", "any, by one body"),
           clEnumValN(EntryStrides::Unit, "unit", "1 only, by one body"))};
   PassOptions::Option<CpuIsa> isa{
@@ -66,7 +66,27 @@ struct NormToCpuOptions : public PassPipelineOptions<NormToCpuOptions> {
           clEnumValN(CpuIsa::Any, "any", "those of any CPU"),
           clEnumValN(CpuIsa::X86, "x86", "those of any x86-64"),
           clEnumValN(CpuIsa::Avx512, "avx512", "AVX-512 with BW"))};
+  PassOptions::Option<int64_t> streamBytes{
+      *this, "stream-bytes",
+      llvm::cl::desc("largest number of bytes read and written whose results "
+                     "are stored through the caches (default: 4194304)"),
+      llvm::cl::init(int64_t(4) << 20)};
+  PassOptions::Option<bool> host{
+      *this, "host",
+      llvm::cl::desc("compile for this machine: its instructions and caches in "
+                     "place of isa and stream-bytes (default: false)"),
+      llvm::cl::init(false)};
 };
+
+/// What code for a CPU may assume of it.
+struct CpuTarget {
+  CpuIsa isa;
+  /// Bytes read and written that its caches hold on to; see `norm-configure`.
+  int64_t streamBytes;
+};
+
+/// This machine. What it does not tell is as NormToCpuOptions has it.
+CpuTarget hostCpuTarget();
 
 /// norm-to-cpu: vectorized code for CPUs, in the LLVM dialect, with the entry
 /// ABI of `norm-entry-abi`.
