@@ -89,8 +89,7 @@ func.func @lanes(%x: tensor<7x64xf32>) -> tensor<7x64xf32> {
 // CHECK-NOT: create_mask
 // CHECK: vector.transfer_write {{.*}} : vector<4x32xf32>
 // CHECK: } else {
-// CHECK: %[[REM:.*]] = arith.remui %[[M:.*]], %c32
-// CHECK: %[[WHOLE:.*]] = arith.subi %[[M]], %[[REM]]
+// CHECK: %[[WHOLE:.*]] = arith.subi %[[N]], %[[REST]]
 // CHECK: scf.for
 // CHECK: vector.create_mask %{{.*}} : vector<32xi1>
 func.func @dynamic(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
