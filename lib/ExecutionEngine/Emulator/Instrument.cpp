@@ -72,7 +72,18 @@ void Retarget::guardDivision(Instruction &instruction) {
   call("norm_emu_bad_division", builder.getVoidTy(), {where});
 }
 
-bool Retarget::instrument(Instruction &instruction) {
+/// Once the promise has been checked nothing may depend on it: a program that
+/// switches the check off must not stop this machine.
+static void forgetAlignment(Instruction &instruction) {
+  if (auto *load = dyn_cast<LoadInst>(&instruction);
+      load && !load->isAtomic() && !isLocal(load->getPointerOperand()))
+    load->setAlignment(Align(1));
+  if (auto *store = dyn_cast<StoreInst>(&instruction);
+      store && !store->isAtomic() && !isLocal(store->getPointerOperand()))
+    store->setAlignment(Align(1));
+}
+
+void Retarget::instrument(Instruction &instruction) {
   const DataLayout &layout = module.getDataLayout();
   auto size = [&](Type *type) {
     return builder.getInt64(layout.getTypeStoreSize(type));
@@ -95,7 +106,5 @@ bool Retarget::instrument(Instruction &instruction) {
     instrumentTransfer(instruction);
   else if (instruction.isIntDivRem())
     guardDivision(instruction);
-  else
-    return false;
-  return true;
+  forgetAlignment(instruction);
 }

@@ -8,7 +8,6 @@
 #include "Machine.h"
 
 #include "Options.h"
-#include "llvm/ADT/StringSwitch.h"
 
 #include <cstring>
 #include <numeric>
@@ -37,17 +36,9 @@ static std::string text(const Dim3 &d) {
          std::to_string(d.z) + ")";
 }
 
-/// Bytes of shared memory that a block may use on the chip.
-static size_t sharedLimit(llvm::StringRef chip) {
-  // Numbers from the table of compute capabilities in CUDA's documentation.
-  size_t kilobytes = llvm::StringSwitch<size_t>(chip.take_front(5))
-                         .Cases({"sm_70", "sm_72"}, 96)
-                         .Case("sm_75", 64)
-                         .Cases({"sm_80", "sm_87"}, 163)
-                         .Cases({"sm_86", "sm_89", "sm_12"}, 99)
-                         .Default(227);
-  return kilobytes << 10;
-}
+/// Bytes of shared memory that a block may have on sm_90 and sm_100, the most
+/// of any chip; bitcode does not say for which it is.
+static constexpr size_t sharedLimit = 227 << 10;
 
 bool Machine::checkBlockSize() {
   auto refuse = [&](const std::string &expected) {
@@ -73,17 +64,14 @@ bool Machine::checkBlockSize() {
 }
 
 bool Machine::checkShared() {
-  size_t limit = sharedLimit(kernel->module->chip);
   size_t want = kernel->staticShared + dynamicShared;
-  if (want <= limit)
+  if (want <= sharedLimit)
     return true;
   failCall("cannot launch kernel '" + kernel->name + "' with " +
            std::to_string(kernel->staticShared) + " bytes of static and " +
            std::to_string(dynamicShared) +
            " bytes of dynamic shared memory: expected at most " +
-           std::to_string(limit) + " in all" +
-           (kernel->module->chip.empty() ? std::string()
-                                         : " on " + kernel->module->chip));
+           std::to_string(sharedLimit) + " in all");
   return false;
 }
 

@@ -60,10 +60,6 @@ static float narrow(uint32_t mode, double a) {
   volatile double x = a;
   return rounded<float>(mode, [&] { return static_cast<float>(x); });
 }
-static double widenSigned(uint32_t mode, int64_t a) {
-  volatile int64_t x = a;
-  return rounded<double>(mode, [&] { return static_cast<double>(x); });
-}
 
 //===----------------------------------------------------------------------===//
 // Conversions
@@ -141,30 +137,18 @@ using F1 = float (*)(float);
 using D1 = double (*)(double);
 using F2 = float (*)(float, float);
 using D2 = double (*)(double, double);
+using F3 = float (*)(float, float, float);
+using D3 = double (*)(double, double, double);
 
 /// A function under its names in C and in libdevice, for float and double.
-#define NORM_EMU_UNARY(NAME)                                                   \
-  {#NAME "f", reinterpret_cast<void *>(static_cast<F1>(std::NAME))},           \
-      {#NAME, reinterpret_cast<void *>(static_cast<D1>(std::NAME))},           \
-      {"__nv_" #NAME "f",                                                      \
-       reinterpret_cast<void *>(static_cast<F1>(std::NAME))},                  \
-  {                                                                            \
-    "__nv_" #NAME, reinterpret_cast<void *>(static_cast<D1>(std::NAME))        \
-  }
-#define NORM_EMU_BINARY(NAME)                                                  \
-  {#NAME "f", reinterpret_cast<void *>(static_cast<F2>(std::NAME))},           \
-      {#NAME, reinterpret_cast<void *>(static_cast<D2>(std::NAME))},           \
-      {"__nv_" #NAME "f",                                                      \
-       reinterpret_cast<void *>(static_cast<F2>(std::NAME))},                  \
-  {                                                                            \
-    "__nv_" #NAME, reinterpret_cast<void *>(static_cast<D2>(std::NAME))        \
-  }
-#define NORM_EMU_FUNCTION(NAME, FUNCTION)                                      \
-  {NAME, reinterpret_cast<void *>(&FUNCTION)}
-/// An operation with directed rounding.
-#define NORM_EMU_ROUNDED(NAME, FUNCTION)                                       \
-  NORM_EMU_FUNCTION("norm_emu_" NAME "_f32", FUNCTION<float>),                 \
-      NORM_EMU_FUNCTION("norm_emu_" NAME "_f64", FUNCTION<double>)
+#define NORM_EMU_NAMES(NAME, FLOAT, DOUBLE)                                    \
+  RuntimeFunction(#NAME "f", static_cast<FLOAT>(std::NAME)),                   \
+      RuntimeFunction(#NAME, static_cast<DOUBLE>(std::NAME)),                  \
+      RuntimeFunction("__nv_" #NAME "f", static_cast<FLOAT>(std::NAME)),       \
+      RuntimeFunction("__nv_" #NAME, static_cast<DOUBLE>(std::NAME))
+#define NORM_EMU_UNARY(NAME) NORM_EMU_NAMES(NAME, F1, D1)
+#define NORM_EMU_BINARY(NAME) NORM_EMU_NAMES(NAME, F2, D2)
+#define NORM_EMU_TERNARY(NAME) NORM_EMU_NAMES(NAME, F3, D3)
 
 llvm::ArrayRef<RuntimeFunction> norm::emu::mathFunctions() {
   static const RuntimeFunction table[] = {
@@ -200,32 +184,28 @@ llvm::ArrayRef<RuntimeFunction> norm::emu::mathFunctions() {
       NORM_EMU_BINARY(fmax),
       NORM_EMU_BINARY(fmin),
       NORM_EMU_BINARY(copysign),
-      {"fmaf", reinterpret_cast<void *>(
-                   static_cast<float (*)(float, float, float)>(std::fma))},
-      {"fma", reinterpret_cast<void *>(
-                  static_cast<double (*)(double, double, double)>(std::fma))},
-      {"__nv_fmaf", reinterpret_cast<void *>(
-                        static_cast<float (*)(float, float, float)>(std::fma))},
-      {"__nv_fma",
-       reinterpret_cast<void *>(
-           static_cast<double (*)(double, double, double)>(std::fma))},
-      NORM_EMU_FUNCTION("__nv_rsqrtf", reciprocalSquareRoot),
-      NORM_EMU_FUNCTION("__nv_rsqrt", reciprocalSquareRootDouble),
-      NORM_EMU_FUNCTION("norm_emu_rsqrt_f32", reciprocalSquareRoot),
-      NORM_EMU_FUNCTION("norm_emu_rsqrt_f64", reciprocalSquareRootDouble),
-      NORM_EMU_ROUNDED("fma", roundedFma),
-      NORM_EMU_ROUNDED("add", roundedAdd),
-      NORM_EMU_ROUNDED("mul", roundedMul),
-      NORM_EMU_ROUNDED("div", roundedDiv),
-      NORM_EMU_ROUNDED("sqrt", roundedSqrt),
-      NORM_EMU_FUNCTION("norm_emu_narrow", narrow),
-      NORM_EMU_FUNCTION("norm_emu_widen", widenSigned),
-      NORM_EMU_FUNCTION("norm_emu_to_i32", toInteger<int32_t>),
-      NORM_EMU_FUNCTION("norm_emu_to_u32", toInteger<uint32_t>),
-      NORM_EMU_FUNCTION("norm_emu_to_i64", toInteger<int64_t>),
-      NORM_EMU_FUNCTION("norm_emu_to_u64", toInteger<uint64_t>),
-      NORM_EMU_FUNCTION("__truncsfbf2", truncateToBrain),
-      NORM_EMU_FUNCTION("__truncdfbf2", truncateDoubleToBrain),
+      NORM_EMU_TERNARY(fma),
+      {"__nv_rsqrtf", reciprocalSquareRoot},
+      {"__nv_rsqrt", reciprocalSquareRootDouble},
+      {"norm_emu_rsqrt_f32", reciprocalSquareRoot},
+      {"norm_emu_rsqrt_f64", reciprocalSquareRootDouble},
+      {"norm_emu_fma_f32", roundedFma<float>},
+      {"norm_emu_fma_f64", roundedFma<double>},
+      {"norm_emu_add_f32", roundedAdd<float>},
+      {"norm_emu_add_f64", roundedAdd<double>},
+      {"norm_emu_mul_f32", roundedMul<float>},
+      {"norm_emu_mul_f64", roundedMul<double>},
+      {"norm_emu_div_f32", roundedDiv<float>},
+      {"norm_emu_div_f64", roundedDiv<double>},
+      {"norm_emu_sqrt_f32", roundedSqrt<float>},
+      {"norm_emu_sqrt_f64", roundedSqrt<double>},
+      {"norm_emu_narrow", narrow},
+      {"norm_emu_to_i32", toInteger<int32_t>},
+      {"norm_emu_to_u32", toInteger<uint32_t>},
+      {"norm_emu_to_i64", toInteger<int64_t>},
+      {"norm_emu_to_u64", toInteger<uint64_t>},
+      {"__truncsfbf2", truncateToBrain},
+      {"__truncdfbf2", truncateDoubleToBrain},
   };
   return table;
 }

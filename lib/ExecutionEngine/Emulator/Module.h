@@ -69,8 +69,6 @@ struct Module {
   std::map<std::string, Kernel> kernels;
   /// Ascending by offset.
   std::vector<SharedVariable> shared;
-  /// The chip it was compiled for, `sm_90`; empty if the module does not say.
-  std::string chip;
   /// Addresses of elements are compiled into the code.
   std::deque<Site> sites;
 

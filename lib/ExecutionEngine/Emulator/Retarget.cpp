@@ -332,9 +332,6 @@ Error Retarget::run() {
       functions.push_back(&function);
       if (function.getCallingConv() == CallingConv::PTX_Kernel)
         kernels.push_back(&function);
-      StringRef chip = function.getFnAttribute("target-cpu").getValueAsString();
-      if (result.chip.empty())
-        result.chip = chip.str();
     }
   for (Function *kernel : kernels)
     describeKernel(*kernel);

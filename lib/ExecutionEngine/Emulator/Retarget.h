@@ -54,7 +54,7 @@ private:
   void checkDeclarations();
 
   //===--- Instrument.cpp ---===//
-  bool instrument(llvm::Instruction &instruction);
+  void instrument(llvm::Instruction &instruction);
   void emitAccess(llvm::Instruction &at, llvm::Value *pointer,
                   llvm::Value *bytes, llvm::Align alignment, unsigned kind);
   void instrumentTransfer(llvm::Instruction &instruction);

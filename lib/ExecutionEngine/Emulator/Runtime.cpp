@@ -162,23 +162,20 @@ static uint32_t permute(uint32_t a, uint32_t b, uint32_t selector) {
 
 llvm::ArrayRef<RuntimeFunction> norm::emu::runtimeFunctions() {
   static const RuntimeFunction table[] = {
-#define NORM_EMU_FUNCTION(NAME, FUNCTION)                                      \
-  {"norm_emu_" NAME, reinterpret_cast<void *>(&FUNCTION)}
-      NORM_EMU_FUNCTION("access", access),
-      NORM_EMU_FUNCTION("register", specialRegister),
-      NORM_EMU_FUNCTION("barrier", barrier),
-      NORM_EMU_FUNCTION("exchange", exchange),
-      NORM_EMU_FUNCTION("copy_async", copyAsync),
-      NORM_EMU_FUNCTION("commit_copies", commitCopies),
-      NORM_EMU_FUNCTION("wait_copies", waitForCopies),
-      NORM_EMU_FUNCTION("wait_all_copies", waitForAllCopies),
-      NORM_EMU_FUNCTION("is_shared", isShared),
-      NORM_EMU_FUNCTION("trap", trap),
-      NORM_EMU_FUNCTION("bad_division", badDivision),
-      NORM_EMU_FUNCTION("exit", exitThread),
-      NORM_EMU_FUNCTION("permute", permute),
-      {"__assertfail", reinterpret_cast<void *>(&failAssertion)},
-#undef NORM_EMU_FUNCTION
+      {"norm_emu_access", access},
+      {"norm_emu_register", specialRegister},
+      {"norm_emu_barrier", barrier},
+      {"norm_emu_exchange", exchange},
+      {"norm_emu_copy_async", copyAsync},
+      {"norm_emu_commit_copies", commitCopies},
+      {"norm_emu_wait_copies", waitForCopies},
+      {"norm_emu_wait_all_copies", waitForAllCopies},
+      {"norm_emu_is_shared", isShared},
+      {"norm_emu_trap", trap},
+      {"norm_emu_bad_division", badDivision},
+      {"norm_emu_exit", exitThread},
+      {"norm_emu_permute", permute},
+      {"__assertfail", failAssertion},
   };
   return table;
 }

@@ -44,6 +44,10 @@ enum class Register : uint32_t {
 enum class Rounding : uint32_t { Nearest, Zero, Down, Up };
 
 struct RuntimeFunction {
+  template <typename F>
+  RuntimeFunction(const char *name, F *function)
+      : name(name), address(reinterpret_cast<void *>(function)) {}
+
   const char *name;
   void *address;
 };

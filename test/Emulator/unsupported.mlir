@@ -1,0 +1,69 @@
+// What is not emulated is named; other kinds of modules are told apart.
+// RUN: split-file %s %t
+// RUN: %to_gpu %t/intrinsic.mlir | not %run_emulated -e main 2>&1 | FileCheck %t/intrinsic.mlir
+// RUN: %to_gpu %t/assembly.mlir | not %run_emulated -e main 2>&1 | FileCheck %t/assembly.mlir
+// RUN: %to_gpu %t/function.mlir | not %run_emulated -e main 2>&1 | FileCheck %t/function.mlir
+// RUN: %to_gpu_as_ptx %t/fine.mlir | not %run_emulated -e main 2>&1 | FileCheck %s --check-prefix=PTX
+// RUN: %to_gpu %t/fine.mlir | %run_emulated -e main
+
+// PTX: norm-emu: error: cannot load a module of device code: expected the bitcode of gpu-module-to-binary{format=llvm}, got PTX
+
+//--- intrinsic.mlir
+// CHECK: norm-emu: error: cannot load a module of device code: not emulated: intrinsic 'llvm.nvvm.match.any.sync.i32'
+module attributes {gpu.container_module} {
+  gpu.module @device {
+    llvm.func @k(%p: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel} {
+      %t = nvvm.read.ptx.sreg.tid.x : i32
+      %all = llvm.mlir.constant(-1 : i32) : i32
+      %m = llvm.call_intrinsic "llvm.nvvm.match.any.sync.i32"(%all, %t) : (i32, i32) -> i32
+      llvm.store %m, %p : i32, !llvm.ptr
+      llvm.return
+    }
+  }
+  func.func @main() {
+    return
+  }
+}
+
+//--- assembly.mlir
+// CHECK: not emulated: inline assembly 'mov.u32 $0, %smid;'
+module attributes {gpu.container_module} {
+  gpu.module @device {
+    llvm.func @k(%p: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel} {
+      %m = llvm.inline_asm has_side_effects "mov.u32 $0, %smid;", "=r" : () -> i32
+      llvm.store %m, %p : i32, !llvm.ptr
+      llvm.return
+    }
+  }
+  func.func @main() {
+    return
+  }
+}
+
+//--- function.mlir
+// CHECK: not emulated: function 'elsewhere', which the module calls and does not define
+module attributes {gpu.container_module} {
+  gpu.module @device {
+    llvm.func @elsewhere() -> i32
+    llvm.func @k(%p: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel} {
+      %m = llvm.call @elsewhere() : () -> i32
+      llvm.store %m, %p : i32, !llvm.ptr
+      llvm.return
+    }
+  }
+  func.func @main() {
+    return
+  }
+}
+
+//--- fine.mlir
+module attributes {gpu.container_module} {
+  gpu.module @device {
+    llvm.func @k(%p: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel} {
+      llvm.return
+    }
+  }
+  func.func @main() {
+    return
+  }
+}
