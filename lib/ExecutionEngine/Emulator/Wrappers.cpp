@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../HostRange.h"
 #include "Machine.h"
 #include "Module.h"
 #include "llvm/ADT/STLExtras.h"
@@ -206,40 +207,13 @@ NORM_EXPORT void mgpuMemHostUnregister(void *p) {
     failCall("unregistered memory of the host that is not registered");
 }
 
-namespace {
-/// MLIR's descriptor of a ranked memref of bytes; `rank` sizes are followed by
-/// as many strides.
-struct Descriptor {
-  char *allocated, *aligned;
-  int64_t offset;
-  int64_t sizesAndStrides[1];
-};
-} // namespace
-
-/// The first byte that belongs to the memref, and how many to its last.
-static char *touched(int64_t rank, const Descriptor &d, int64_t elementSize,
-                     uint64_t &size) {
-  int64_t last = 0;
-  bool empty = false;
-  for (int64_t i = 0; i < rank; ++i) {
-    int64_t extent = d.sizesAndStrides[i], stride = d.sizesAndStrides[rank + i];
-    empty |= extent == 0;
-    last += (extent - 1) * stride;
-  }
-  size = empty ? 0 : (last + 1) * elementSize;
-  return d.aligned + d.offset * elementSize;
-}
-
 NORM_EXPORT void mgpuMemHostRegisterMemRef(int64_t rank, void *descriptor,
                                            int64_t elementSize) {
-  uint64_t size = 0;
-  char *p =
-      touched(rank, *static_cast<Descriptor *>(descriptor), elementSize, size);
-  mgpuMemHostRegister(p, size);
+  norm::HostRange range = norm::hostRange(rank, descriptor, elementSize);
+  mgpuMemHostRegister(range.begin, range.size);
 }
 NORM_EXPORT void mgpuMemHostUnregisterMemRef(int64_t rank, void *descriptor,
                                              int64_t elementSize) {
-  uint64_t size = 0;
-  mgpuMemHostUnregister(
-      touched(rank, *static_cast<Descriptor *>(descriptor), elementSize, size));
+  norm::HostRange range = norm::hostRange(rank, descriptor, elementSize);
+  mgpuMemHostUnregister(range.begin);
 }
