@@ -4,6 +4,8 @@
 // RUN: %run_emulated -e brain %t | FileCheck %s --check-prefix=BRAIN
 // RUN: %run_emulated -e half %t | FileCheck %s --check-prefix=HALF
 // RUN: %run_emulated -e functions %t | FileCheck %s --check-prefix=FUNCTIONS
+// RUN: %if cuda-toolkit %{ env CUDA_ROOT=%cuda_root %to_gpu %s -o %t.libdevice %}
+// RUN: %if cuda-toolkit %{ %run_emulated -e functions %t.libdevice | FileCheck %s --check-prefix=FUNCTIONS %}
 // RUN: %run_emulated -e approximations %t | FileCheck %s --check-prefix=APPROX
 // RUN: %run_emulated -e directed %t | FileCheck %s --check-prefix=DIRECTED
 // RUN: %run_emulated -e masked %t | FileCheck %s --check-prefix=MASKED

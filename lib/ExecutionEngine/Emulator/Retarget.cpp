@@ -256,13 +256,32 @@ void Retarget::emitWrapper(Function &function) {
 // The walk
 //===----------------------------------------------------------------------===//
 
+/// One instruction of arithmetic on its operands in order, `op $0, $1, $2;`, as
+/// libdevice has some; it is the intrinsic of the same name.
+void Retarget::rewriteAssembly(CallInst &call) {
+  StringRef text = cast<InlineAsm>(call.getCalledOperand())->getAsmString();
+  auto [operation, operands] = text.trim().split(' ');
+  std::string inOrder = "$0";
+  for (unsigned i = 1; i <= call.arg_size(); ++i)
+    inOrder += ",$" + std::to_string(i);
+  std::string given = operands.str();
+  llvm::erase(given, ' ');
+  std::optional<Value *> value;
+  if (given == inOrder + ";")
+    value = rewriteArithmetic(operation, call);
+  if (!value) {
+    unsupported("inline assembly '" + text.str() + "'");
+    return;
+  }
+  call.replaceAllUsesWith(*value);
+  call.eraseFromParent();
+}
+
 void Retarget::rewriteInstruction(Instruction &instruction) {
   builder.SetInsertPoint(&instruction);
   auto *call = dyn_cast<CallInst>(&instruction);
   if (call && call->isInlineAsm()) {
-    auto *assembly = cast<InlineAsm>(call->getCalledOperand());
-    unsupported("inline assembly '" + std::string(assembly->getAsmString()) +
-                "'");
+    rewriteAssembly(*call);
     return;
   }
   Function *callee = call ? call->getCalledFunction() : nullptr;

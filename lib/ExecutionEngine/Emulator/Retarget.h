@@ -49,6 +49,7 @@ private:
   void exportVariables();
   void rewriteFunction(llvm::Function &function);
   void rewriteInstruction(llvm::Instruction &instruction);
+  void rewriteAssembly(llvm::CallInst &call);
   void describeKernel(llvm::Function &function);
   void emitWrapper(llvm::Function &function);
   void checkDeclarations();
