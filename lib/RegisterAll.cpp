@@ -14,6 +14,11 @@
 #include "Norm/Pipelines/Pipelines.h"
 #include "Norm/Transforms/BufferizableOpInterfaceImpl.h"
 #include "Norm/Transforms/Passes.h"
+#include "mlir/Target/LLVM/NVVM/Target.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 
 using namespace mlir;
 
@@ -23,6 +28,12 @@ void norm::registerAllDialects(DialectRegistry &registry) {
   registerBufferizableOpInterfaceExternalModels(registry);
   registerShardingInterfaceExternalModels(registry);
   registerValueBoundsOpInterfaceExternalModels(registry);
+  // What norm-to-nvvm compiles kernels with.
+  NVVM::registerNVVMTargetInterfaceExternalModels(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
 }
 
 void norm::registerAllPasses() {

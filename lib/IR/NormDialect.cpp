@@ -60,9 +60,10 @@ LogicalResult NormDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attr) {
   if (attr.getName() != kStrategyAttrName)
     return success();
-  if (!isa<CpuStrategyAttr>(attr.getValue()))
+  if (!isa<CpuStrategyAttr, GpuStrategyAttr>(attr.getValue()))
     return op->emitOpError("expected '")
-           << kStrategyAttrName << "' to be a #norm.cpu attribute, got "
+           << kStrategyAttrName
+           << "' to be a #norm.cpu or #norm.gpu attribute, got "
            << attr.getValue();
   if (!isa<RowOpInterface, scf::ForallOp, scf::ForOp>(op))
     return op->emitOpError("expected '")
@@ -169,6 +170,44 @@ CpuStrategyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << streamBytes;
   if (prefetch < 0 || prefetch > 2)
     return emitError() << "expected prefetch to be 0, 1 or 2, got " << prefetch;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// GpuStrategyAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+GpuStrategyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t threads, int64_t accesses, int64_t width,
+                        int64_t columns, int64_t rows, Staging, bool) {
+  constexpr int64_t kWarp = 32, kMaxBlock = 1024;
+  bool isPartOfWarp = threads == 4 || threads == 8 || threads == 16;
+  if (threads > kMaxBlock ||
+      !(isPartOfWarp || (threads > 0 && threads % kWarp == 0)))
+    return emitError() << "expected threads to be 4, 8, 16, 32 or a multiple "
+                          "of 32 up to 1024, got "
+                       << threads;
+  if (accesses < 1 || accesses > 64)
+    return emitError() << "expected accesses from 1 to 64, got " << accesses;
+  if (width < 1 || width > 16 || (width & (width - 1)))
+    return emitError() << "expected width to be a power of two from 1 to 16, "
+                          "got "
+                       << width;
+  int64_t most = accesses * threads * width;
+  int64_t least = most - threads * width;
+  // A vector of columns has more than the one element of other values.
+  if (columns < 2)
+    return emitError() << "expected columns of 2 or more, got " << columns;
+  if (columns <= least || columns > most)
+    return emitError() << "expected columns above " << least << " and at most "
+                       << most << ", which " << threads << " threads cover by "
+                       << accesses << " accesses of " << width << ", got "
+                       << columns;
+  if (rows < 1 || threads * rows > kMaxBlock || threads * rows % kWarp != 0)
+    return emitError() << "expected rows that make whole warps and a block of "
+                          "up to 1024 threads with "
+                       << threads << " threads a row, got " << rows;
   return success();
 }
 

@@ -20,6 +20,15 @@
 // norm-vectorize then skips its sweep. It also finds the value of a constant
 // row, whose m may be an ulp off, so that such a row is exactly 0.
 //
+// On a GPU the threads hold the row, and m is the mean, rounded: two sums that
+// depend on each other, as with a sample, and no branch. What m is off is known
+// after the second, and is put right in what is subtracted:
+//
+//   m' = m + d,  d' = d - (m' - m)
+//   x^ = (c - m') * r - d' * r
+//
+// so that a constant row is exactly 0 here too.
+//
 //===----------------------------------------------------------------------===//
 
 #include "RowBuilder.h"
@@ -225,16 +234,16 @@ static Value buildGuardedMean(RowBuilder &rows, const CentredSums &sums,
 CentredSums norm::buildCentredSums(RowBuilder &rows, const Source &source,
                                    Indexed mask, const Count &count) {
   CentredSums result;
-  // Where every step is rounded, m is the mean itself. The first elements may
-  // all be masked, and there are none in an empty tensor.
+  // Where every step is rounded, and on a GPU, m is the mean itself. The first
+  // elements may all be masked, and there are none in an empty tensor.
   bool isSampled =
-      rows.isExact() && !mask && !rows.reduced.empty() &&
+      rows.isExact() && !rows.isForGpu && !mask && !rows.reduced.empty() &&
       !llvm::is_contained(rows.op.getInput().getType().getShape(), 0);
   result.mean = isSampled
                     ? buildSampleMean(rows, source)
                     : buildMean(rows, buildSum(rows, source, mask), count);
   buildSumsAbout(rows, source, mask, result);
-  if (rows.isExact()) {
+  if (rows.isExact() && !rows.isForGpu) {
     result.mean = buildGuardedMean(rows, result, count);
     buildSumsAbout(rows, source, mask, result);
   }
@@ -335,11 +344,14 @@ Statistics Statistics::build(RowBuilder &rows, const NormContract &contract,
     inputs.push_back(rows.statistic(sums.deviations));
   if (sums.mean)
     inputs.push_back(rows.statistic(sums.mean));
-  Value rstd, offset; // or d
+  Value rstd, offset, moved; // or d
+  bool isMoved = rows.isForGpu && sums.deviations;
   FloatType type = rows.workType;
   SmallVector<RowBuilder::Output> outputs{{&rstd, type}};
   if (sums.deviations)
     outputs.push_back({&offset, type});
+  if (isMoved)
+    outputs.push_back({&moved, type});
   if (wanted.mean)
     outputs.push_back({&result.mean, type});
   if (wanted.squares)
@@ -356,13 +368,20 @@ Statistics Statistics::build(RowBuilder &rows, const NormContract &contract,
                                             : squares);
         SmallVector<Value> values{
             buildFactor(rows, b, contract.epsilon, contract.zeroPolicy, q)};
+        Value mean = m;
+        if (isMoved) {
+          mean = rows.add(b, m, d);
+          d = rows.sub(b, d, rows.sub(b, mean, m));
+        }
         if (d)
           values.push_back(wanted.remainder
                                ? d
                                : arith::NegFOp::create(
                                      b, rows.loc, rows.mul(b, d, values[0])));
+        if (isMoved)
+          values.push_back(mean);
         if (wanted.mean)
-          values.push_back(d ? rows.add(b, m, d) : m);
+          values.push_back(d && !isMoved ? rows.add(b, m, d) : mean);
         if (wanted.squares)
           values.push_back(squares);
         if (wanted.variance)
@@ -371,7 +390,7 @@ Statistics Statistics::build(RowBuilder &rows, const NormContract &contract,
       });
   result.row.rstd = rows.statistic(rstd);
   if (sums.mean)
-    result.row.means.push_back(rows.statistic(sums.mean));
+    result.row.means.push_back(rows.statistic(isMoved ? moved : sums.mean));
   if (offset && wanted.remainder)
     result.row.means.push_back(rows.statistic(offset));
   else if (offset)

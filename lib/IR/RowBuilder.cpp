@@ -10,13 +10,21 @@
 using namespace mlir;
 using namespace mlir::norm;
 
+static bool isInGpuTile(Operation *op) {
+  while ((op = op->getParentOp()))
+    if (Attribute strategy = op->getAttr(kStrategyAttrName))
+      return isa<GpuStrategyAttr>(strategy);
+  return false;
+}
+
 RowBuilder::RowBuilder(RowOpInterface op, OpBuilder &builder)
     : op(op), builder(builder), loc(op.getLoc()), reduced(op.getReducedAxes()),
       computeType(op.getComputeTypeOrDefault()),
       // Sums and arithmetic never run in fewer bits than f32; a narrower
       // compute type rounds what each step yields.
       workType(computeType.getWidth() < 32 ? FloatType(builder.getF32Type())
-                                           : computeType) {
+                                           : computeType),
+      isForGpu(isInGpuTile(op)) {
   all = llvm::to_vector(llvm::seq<int64_t>(0, op.getRank()));
   for (int64_t axis : op.getStatisticAxes())
     kept.push_back(axis == op.getGroupedAxis() ? kUnitAxis : axis);

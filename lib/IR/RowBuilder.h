@@ -116,6 +116,9 @@ public:
   /// kUnitAxis.
   SmallVector<int64_t> all, reduced, kept;
   FloatType computeType, workType;
+  /// Whether the op is a tile for a GPU, whose threads hold rows or chunks of
+  /// them: another sweep costs less than a decision about one would.
+  bool isForGpu;
 
 private:
   AffineMap mapOf(ArrayRef<int64_t> axes, ArrayRef<int64_t> loops);

@@ -15,6 +15,10 @@ void norm::registerNormPipelines() {
   PassPipelineRegistration<NormToCpuOptions>(
       "norm-to-cpu", "norm ops to vectorized CPU code in the LLVM dialect",
       buildNormToCpu);
+  PassPipelineRegistration<NormToNvvmOptions>(
+      "norm-to-nvvm",
+      "norm ops to GPU kernels in host code in the LLVM dialect",
+      buildNormToNvvm);
   PassPipelineRegistration<>(
       "norm-to-reference",
       "norm ops to plain f64 loops in the LLVM dialect: the oracle",

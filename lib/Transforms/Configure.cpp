@@ -7,6 +7,7 @@
 
 #include "Norm/Transforms/Passes.h"
 
+#include "ConfigureGpu.h"
 #include "Norm/IR/NormOps.h"
 #include "Norm/IR/Remarks.h"
 #include "TilePlan.h"
@@ -52,6 +53,11 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                 "expected serial-bytes and stream-bytes >= 0, got ")
           << int64_t(serialBytes) << " and " << int64_t(streamBytes);
       return signalPassFailure();
+    }
+    if (target == ConfigureTarget::Gpu) {
+      if (failed(configureForGpu(getOperation(), chip)))
+        signalPassFailure();
+      return;
     }
     getOperation()->walk([&](RowOpInterface op) {
       if (!op->hasAttr(kStrategyAttrName))

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -30,17 +31,18 @@ namespace {
 /// Wraps one norm op in the loop over its tiles.
 class Tiler {
 public:
-  Tiler(RowOpInterface op, CpuStrategyAttr strategy, RewriterBase &rewriter)
-      : op(op), strategy(strategy), rewriter(rewriter), loc(op.getLoc()) {}
+  Tiler(RowOpInterface op, TileSizes sizes, RewriterBase &rewriter)
+      : op(op), sizes(sizes), rewriter(rewriter), loc(op.getLoc()) {}
 
   FailureOr<scf::ForallOp> run();
 
 private:
   scf::ForallOp createLoop();
+  std::optional<ArrayAttr> mapping(size_t rank);
   LogicalResult fillBody(scf::ForallOp loop);
 
   RowOpInterface op;
-  CpuStrategyAttr strategy;
+  TileSizes sizes;
   RewriterBase &rewriter;
   Location loc;
   TilePlan plan = TilePlan::get(op);
@@ -56,9 +58,9 @@ scf::ForallOp Tiler::createLoop() {
     std::optional<int64_t> extent = getConstantIntValue(domain[axis].size);
     int64_t step = 1;
     if (axis == plan.rowAxis)
-      step = strategy.getRows();
+      step = sizes.rows;
     else if (plan.hasLanes && axis == op.getRank() - 1)
-      step = strategy.getColumns();
+      step = sizes.columns;
     // A short axis of lanes is one static tile.
     if (plan.hasLanes && extent && *extent > 0)
       step = std::min(step, *extent);
@@ -85,23 +87,37 @@ scf::ForallOp Tiler::createLoop() {
     destinations.push_back(tensor::EmptyOp::create(
         rewriter, loc, shape, cast<RankedTensorType>(type).getElementType()));
   return scf::ForallOp::create(rewriter, loc, lower, upper, step, destinations,
-                               /*mapping=*/std::nullopt);
+                               mapping(lower.size()));
+}
+
+/// Each row of a GPU is a part of a block, whose number is linear. A loop that
+/// says so stays one where there is one row only.
+std::optional<ArrayAttr> Tiler::mapping(size_t rank) {
+  if (!isa<GpuStrategyAttr>(op->getAttr(kStrategyAttrName)))
+    return std::nullopt;
+  SmallVector<Attribute> ids;
+  for (size_t i = 0; i < rank; ++i)
+    ids.push_back(gpu::GPUBlockMappingAttr::get(
+        rewriter.getContext(),
+        *gpu::symbolizeMappingId(
+            static_cast<uint64_t>(gpu::MappingId::LinearDim0) + i)));
+  return rewriter.getArrayAttr(ids);
 }
 
 LogicalResult Tiler::fillBody(scf::ForallOp loop) {
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(loop.getTerminator());
-  SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<OpFoldResult> offsets, extents;
   for (const Range &range : domain) {
     offsets.push_back(range.offset);
-    sizes.push_back(range.size);
+    extents.push_back(range.size);
   }
   for (auto [axis, step, iv] :
        llvm::zip(plan.loopAxes, steps, loop.getInductionVars())) {
     offsets[axis] = iv;
     std::optional<int64_t> extent = getConstantIntValue(domain[axis].size);
     if (step == 1 || (extent && *extent % step == 0)) {
-      sizes[axis] = rewriter.getIndexAttr(step);
+      extents[axis] = rewriter.getIndexAttr(step);
       continue;
     }
     AffineExpr d0 = rewriter.getAffineDimExpr(0),
@@ -109,11 +125,11 @@ LogicalResult Tiler::fillBody(scf::ForallOp loop) {
     AffineMap map =
         AffineMap::get(1, 1, {rewriter.getAffineConstantExpr(step), s0 - d0},
                        rewriter.getContext());
-    sizes[axis] = affine::makeComposedFoldedAffineMin(
+    extents[axis] = affine::makeComposedFoldedAffineMin(
         rewriter, loc, map, {OpFoldResult(iv), domain[axis].size});
   }
 
-  FailureOr<TilingResult> tile = tileNorm(op, rewriter, offsets, sizes);
+  FailureOr<TilingResult> tile = tileNorm(op, rewriter, offsets, extents);
   if (failed(tile))
     return failure();
   for (Operation *tiled : tile->tiledOps)
@@ -122,7 +138,7 @@ LogicalResult Tiler::fillBody(scf::ForallOp loop) {
   SmallVector<std::pair<SmallVector<OpFoldResult>, SmallVector<OpFoldResult>>>
       positions(op->getNumResults());
   for (auto [number, position] : llvm::enumerate(positions))
-    if (failed(normResultTilePosition(op, rewriter, number, offsets, sizes,
+    if (failed(normResultTilePosition(op, rewriter, number, offsets, extents,
                                       position.first, position.second)))
       return failure();
   rewriter.setInsertionPointToEnd(loop.getTerminator().getBody());
@@ -143,7 +159,7 @@ FailureOr<scf::ForallOp> Tiler::run() {
     rewriter.eraseOp(loop);
     return failure();
   }
-  loop->setAttr(kStrategyAttrName, strategy);
+  loop->setAttr(kStrategyAttrName, op->getAttr(kStrategyAttrName));
   SmallVector<Value> results;
   for (auto [result, value] :
        llvm::zip_equal(op->getResults(), loop.getResults()))
@@ -220,6 +236,11 @@ private:
 };
 
 struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    TileNormPassBase::getDependentDialects(registry);
+    registry.insert<gpu::GPUDialect>();
+  }
+
   void runOnOperation() override {
     SmallVector<RowOpInterface> roots;
     getOperation()->walk([&](RowOpInterface op) {
@@ -249,14 +270,16 @@ struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
   }
 
   LogicalResult tile(RewriterBase &rewriter, RowOpInterface op) {
-    auto strategy = op->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
-    if (!strategy)
+    Attribute strategy = op->getAttr(kStrategyAttrName);
+    auto cpu = dyn_cast<CpuStrategyAttr>(strategy);
+    std::optional<TileSizes> sizes = TileSizes::get(strategy);
+    if (!sizes || (!cpu && sumsOverRanges(op)))
       return op.emitError(
           "expected 'norm.strategy' to be a #norm.cpu attribute");
     TiledNorm norm = describe(op);
     FailureOr<scf::ForallOp> loop = sumsOverRanges(op)
-                                        ? tileRanges(op, strategy, rewriter)
-                                        : Tiler(op, strategy, rewriter).run();
+                                        ? tileRanges(op, cpu, rewriter)
+                                        : Tiler(op, *sizes, rewriter).run();
     if (failed(loop))
       return failure();
     fuseNeighbours(rewriter, *loop, norm);

@@ -31,6 +31,22 @@ inline bool sumsOverRanges(RowOpInterface op) {
          *norm.getForwardContract().affineAxes == reduced;
 }
 
+/// What a strategy says of the tiles and vectors that all targets share.
+struct TileSizes {
+  /// R and C.
+  int64_t rows, columns;
+
+  /// Nullopt if `strategy` is none.
+  static std::optional<TileSizes> get(Attribute strategy) {
+    if (auto cpu = dyn_cast_or_null<CpuStrategyAttr>(strategy))
+      return TileSizes{cpu.getRows(), cpu.getColumns()};
+    // Rows of a block lie side by side in the block, not in a vector.
+    if (auto gpu = dyn_cast_or_null<GpuStrategyAttr>(strategy))
+      return TileSizes{1, gpu.getColumns()};
+    return std::nullopt;
+  }
+};
+
 /// The shape of the loop over tiles of an op.
 struct TilePlan {
   /// Axes of x that the loop runs over, ascending. All that are not tied (or,

@@ -15,6 +15,7 @@
 #include "MapToRegisters.h"
 #include "Norm/IR/NormOps.h"
 #include "TileEmitter.h"
+#include "TilePlan.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -523,17 +524,18 @@ struct VectorizeNormTiles
   }
 
   static LogicalResult vectorize(scf::ForallOp loop) {
-    auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
+    std::optional<TileSizes> sizes =
+        TileSizes::get(loop->getAttr(kStrategyAttrName));
     generalizeNamedOps(loop);
     auto hasWork = [](Operation &op) { return isa<linalg::GenericOp>(op); };
     // A tile that is in vector form already.
-    if (!strategy || llvm::none_of(loop.getBody()->getOperations(), hasWork))
+    if (!sizes || llvm::none_of(loop.getBody()->getOperations(), hasWork))
       return success();
     FailureOr<TileProgram> program =
-        TileProgram::analyze(loop, strategy.getRows(), strategy.getColumns());
+        TileProgram::analyze(loop, sizes->rows, sizes->columns);
     if (failed(program))
       return failure();
-    return TileEmitter(*program, loop, strategy.getColumns()).run();
+    return TileEmitter(*program, loop, sizes->columns).run();
   }
 
   static void generalizeNamedOps(scf::ForallOp loop) {

@@ -27,7 +27,7 @@ func.func @other_op(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // -----
 
 func.func @kind(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error @+1 {{'norm.layer_norm' op expected 'norm.strategy' to be a #norm.cpu attribute, got "rows"}}
+  // expected-error @+1 {{'norm.layer_norm' op expected 'norm.strategy' to be a #norm.cpu or #norm.gpu attribute, got "rows"}}
   %0 = norm.layer_norm %x axes [1] epsilon none {norm.strategy = "rows"} : tensor<4x8xf32> -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
@@ -76,3 +76,47 @@ func.func private @missing() attributes {a = #norm.cpu<rows = 1>}
 
 // expected-error @+1 {{expected '>'}}
 func.func private @epsilon() attributes {a = #norm.epsilon<none 1.0>}
+
+// -----
+
+// CHECK-LABEL: func @gpu
+// CHECK: #norm.gpu<threads = 32, accesses = 2, width = 4, columns = 250, rows = 4, staging = registers, late_reads = true>
+func.func @gpu(%x: tensor<4x250xf32>) -> tensor<4x250xf32> {
+  %0 = norm.layer_norm %x axes [1] epsilon none {norm.strategy = #norm.gpu<threads = 32, accesses = 2, width = 4, columns = 250, rows = 4, staging = registers, late_reads = true>} : tensor<4x250xf32> -> tensor<4x250xf32>
+  return %0 : tensor<4x250xf32>
+}
+
+// -----
+
+// expected-error @+1 {{expected threads to be 4, 8, 16, 32 or a multiple of 32 up to 1024, got 48}}
+func.func private @threads() attributes {a = #norm.gpu<threads = 48, accesses = 1, width = 1, columns = 48, rows = 1, staging = registers>}
+
+// -----
+
+// expected-error @+1 {{expected accesses from 1 to 64, got 65}}
+func.func private @accesses() attributes {a = #norm.gpu<threads = 32, accesses = 65, width = 1, columns = 2080, rows = 1, staging = registers>}
+
+// -----
+
+// expected-error @+1 {{expected width to be a power of two from 1 to 16, got 3}}
+func.func private @width() attributes {a = #norm.gpu<threads = 32, accesses = 1, width = 3, columns = 96, rows = 1, staging = registers>}
+
+// -----
+
+// expected-error @+1 {{expected columns above 128 and at most 256, which 32 threads cover by 2 accesses of 4, got 128}}
+func.func private @columns() attributes {a = #norm.gpu<threads = 32, accesses = 2, width = 4, columns = 128, rows = 1, staging = registers>}
+
+// -----
+
+// expected-error @+1 {{expected columns of 2 or more, got 1}}
+func.func private @one_column() attributes {a = #norm.gpu<threads = 32, accesses = 1, width = 1, columns = 1, rows = 1, staging = registers>}
+
+// -----
+
+// expected-error @+1 {{expected rows that make whole warps and a block of up to 1024 threads with 8 threads a row, got 3}}
+func.func private @part_of_a_warp() attributes {a = #norm.gpu<threads = 8, accesses = 1, width = 1, columns = 8, rows = 3, staging = registers>}
+
+// -----
+
+// expected-error @+1 {{expected rows that make whole warps and a block of up to 1024 threads with 512 threads a row, got 3}}
+func.func private @big_block() attributes {a = #norm.gpu<threads = 512, accesses = 1, width = 1, columns = 512, rows = 3, staging = registers>}

@@ -65,6 +65,12 @@ def Norm_Tracked : Norm_Enum<"Tracked", "what a running statistic follows", [
   I32EnumAttrCase<"Variance", 1, "variance">
 ]>;
 
+def Norm_Staging : Norm_Enum<"Staging",
+    "where a row stays between its sweeps on a GPU", [
+  I32EnumAttrCase<"Registers", 0, "registers">, // whole, spread over threads
+  I32EnumAttrCase<"Reread", 1, "reread">        // chunks, read again from memory
+]>;
+
 //===----------------------------------------------------------------------===//
 // Attributes
 //===----------------------------------------------------------------------===//
@@ -137,6 +143,48 @@ def Norm_CpuStrategyAttr : Norm_Attr<"CpuStrategy", "cpu"> {
     DefaultValuedParameter<"int64_t", "0">:$prefetch);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+}
+
+def Norm_GpuStrategyAttr : Norm_Attr<"GpuStrategy", "gpu"> {
+  let summary = "how the rows of a norm are laid over the threads of a GPU";
+  let description = [{
+    Written by `norm-configure{target=gpu}` as the discardable attribute
+    `norm.strategy` of a norm op, obeyed by `norm-tile` (which moves it to the
+    loop over rows) and `norm-vectorize`, and consumed by `norm-map-to-threads`.
+
+    C columns of a row, the whole row or a chunk of it, are (k, T, V): element e
+    of access j of thread t is column (j * T + t) * V + e. These decide the
+    order of sums, and with it bits; they depend on the reduced extents, the
+    types and the chip alone:
+
+    - `threads`: T, threads of a row: 4, 8, 16, 32 or a multiple of 32.
+    - `accesses`: k, accesses of a thread.
+    - `width`: V, elements of an access, a power of two.
+    - `columns`: C, above (k-1) * T * V and at most k * T * V.
+
+    The others do not touch bits:
+
+    - `rows`: rows of a block, whole warps together, up to 1024 threads.
+    - `staging`: where a row stays from one sweep to the next: `registers`, if
+      C is the whole row, or `reread`, by chunks of C from memory.
+    - `late_reads`: whether what does not vary along rows (scale and shift) is
+      read after the reductions, to save registers.
+  }];
+  let parameters = (ins
+    "int64_t":$threads, "int64_t":$accesses, "int64_t":$width,
+    "int64_t":$columns, "int64_t":$rows,
+    EnumParameter<Norm_Staging>:$staging,
+    DefaultValuedParameter<"bool", "false">:$late_reads);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Threads of a block.
+    int64_t getBlockThreads() const { return getThreads() * getRows(); }
+    /// Warps that share a row; 1 where a warp has several rows.
+    int64_t getRowWarps() const {
+      return getThreads() > 32 ? getThreads() / 32 : 1;
+    }
+  }];
 }
 
 #endif // NORM_IR_NORMATTRS_TD

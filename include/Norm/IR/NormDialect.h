@@ -23,7 +23,7 @@
 namespace mlir::norm {
 
 /// Name of the discardable attribute that holds a norm op's strategy, a
-/// `#norm.cpu<...>` attribute.
+/// `#norm.cpu<...>` or `#norm.gpu<...>` attribute.
 inline constexpr llvm::StringLiteral kStrategyAttrName = "norm.strategy";
 /// The most elements, rows * columns, that a strategy may ask vectors of: 64
 /// registers of the widest kind. Beyond, compiling takes minutes.

@@ -92,11 +92,58 @@ CpuTarget hostCpuTarget();
 /// ABI of `norm-entry-abi`.
 void buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options);
 
+/// What becomes of the device code of a program.
+enum class GpuFormat {
+  Isa,    ///< PTX, which the driver compiles when it loads it
+  Bin,    ///< a cubin; takes ptxas
+  Fatbin, ///< a fatbin; takes ptxas and fatbinary
+  Llvm    ///< optimized LLVM bitcode, for the emulator
+};
+
+struct NormToNvvmOptions : public PassPipelineOptions<NormToNvvmOptions> {
+  PassOptions::Option<std::string> chip{
+      *this, "chip", llvm::cl::desc("the GPU (default: sm_90)"),
+      llvm::cl::init("sm_90")};
+  PassOptions::Option<GpuFormat> format{
+      *this, "format",
+      llvm::cl::desc("what kernels are compiled to (default: isa)"),
+      llvm::cl::init(GpuFormat::Isa),
+      llvm::cl::values(
+          clEnumValN(GpuFormat::Isa, "isa", "PTX; needs no CUDA installation"),
+          clEnumValN(GpuFormat::Bin, "bin", "a cubin, by ptxas"),
+          clEnumValN(GpuFormat::Fatbin, "fatbin",
+                     "a fatbin, by ptxas and fatbinary"),
+          clEnumValN(GpuFormat::Llvm, "llvm",
+                     "LLVM bitcode, for the emulator"))};
+  PassOptions::Option<EntryStrides> strides{
+      *this, "strides",
+      llvm::cl::desc("inner strides of arguments (default: unit)"),
+      llvm::cl::init(EntryStrides::Unit),
+      llvm::cl::values(
+          clEnumValN(EntryStrides::Any, "any", "any, element by element"),
+          clEnumValN(EntryStrides::Unit, "unit", "1 only"))};
+  PassOptions::Option<GpuAlignment> alignment{
+      *this, "alignment",
+      llvm::cl::desc("what is known of addresses (default: check)"),
+      llvm::cl::init(GpuAlignment::Check),
+      llvm::cl::values(
+          clEnumValN(GpuAlignment::Check, "check", "nothing: the host checks"),
+          clEnumValN(GpuAlignment::Promised, "promised",
+                     "rows are aligned to whole accesses"))};
+};
+
+/// norm-to-nvvm: GPU kernels, embedded in host code in the LLVM dialect with
+/// the entry ABI of `norm-entry-abi` on device memory; the last argument of
+/// every function is the stream, an `!llvm.ptr`. The host code calls `mgpu*`
+/// functions, as upstream's `gpu-to-llvm` names them.
+void buildNormToNvvm(OpPassManager &pm, const NormToNvvmOptions &options);
+
 /// norm-to-reference: plain loops in f64 that round where the specification
 /// says, in the LLVM dialect, with the entry ABI of `norm-entry-abi`.
 void buildNormToReference(OpPassManager &pm);
 
-/// Registers the pipelines by name: norm-to-cpu, norm-to-reference.
+/// Registers the pipelines by name: norm-to-cpu, norm-to-nvvm,
+/// norm-to-reference.
 void registerNormPipelines();
 
 } // namespace mlir::norm

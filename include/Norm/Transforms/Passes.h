@@ -37,6 +37,15 @@ enum class EntryStrides {
   Unit
 };
 
+/// What norm-configure chooses strategies for.
+enum class ConfigureTarget { Cpu, Gpu };
+
+/// What is known of the addresses that kernels are launched with.
+enum class GpuAlignment {
+  Check,   ///< nothing; the host checks, and may launch a slower kernel
+  Promised ///< rows start at whole accesses: the caller's promise
+};
+
 /// The instructions that a CPU is known to have.
 enum class CpuIsa {
   Any,   ///< those of any CPU that LLVM knows

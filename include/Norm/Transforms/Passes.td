@@ -51,15 +51,24 @@ def ConfigureNormPass : Pass<"norm-configure"> {
     `norm.strategy`, and says why in a remark. What decides the order of a sum
     (`columns`, `range`) follows from the reduced extents, the types and the
     target alone; the rest also from the kept extents. This is the only place
-    with a cost model; docs/CostModel.md gives its reasons.
+    with a cost model; docs/CostModel.md and docs/GPU.md give its reasons.
   }];
   let dependentDialects = ["::mlir::norm::NormDialect"];
   let options = [
+    Option<"target", "target", "::mlir::norm::ConfigureTarget",
+           "::mlir::norm::ConfigureTarget::Cpu", "what the code is for", [{
+             ::llvm::cl::values(
+               clEnumValN(::mlir::norm::ConfigureTarget::Cpu, "cpu",
+                          "a CPU: #norm.cpu"),
+               clEnumValN(::mlir::norm::ConfigureTarget::Gpu, "gpu",
+                          "a GPU: #norm.gpu; norms that no kernel computes are "
+                          "errors"))}]>,
+    Option<"chip", "chip", "std::string", "\"sm_90\"", "the GPU">,
     Option<"rows", "rows", "int64_t", "0",
-           "rows of a tile; 0 chooses">,
+           "rows of a tile on a CPU; 0 chooses">,
     Option<"columns", "columns", "int64_t", "0",
-           "columns of a vector, a power of two, rows * columns at most 1024; "
-           "0 chooses">,
+           "columns of a vector on a CPU, a power of two, rows * columns at most "
+           "1024; 0 chooses">,
     Option<"serialBytes", "serial-bytes", "int64_t", "262144",
            "largest number of bytes read and written that stays on one thread">,
     Option<"streamBytes", "stream-bytes", "int64_t", "4194304",
@@ -193,6 +202,81 @@ def MaskIntegersPass : Pass<"norm-mask-integers"> {
     Runs on the LLVM dialect. Loads and stores under a mask move vectors of i16
     in place of f16 and bf16, which LLVM 22 cannot always select.
   }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def MapToThreadsPass : Pass<"norm-map-to-threads", "::mlir::ModuleOp"> {
+  let summary = "lower the vector form of rows to GPU kernels";
+  let description = [{
+    Runs on buffers. Each loop over rows that carries a `#norm.gpu` strategy
+    becomes a `gpu.launch` whose threads hold the row's vectors in pieces, as
+    the strategy says (docs/GPU.md):
+
+    - A vector of C columns becomes k vectors of V elements in each thread; what
+      does not vary along columns is computed by every thread of the row.
+    - Reductions that do not wait for each other share one exchange: a fixed
+      tree in the thread, another over the warp, and above 32 threads a third
+      over the warps, with one barrier.
+    - The last pieces of a row are guarded; so are rows beyond the last one of a
+      block, and nothing is launched for no rows.
+
+    Vectors are moved by whole accesses where all addresses are aligned to them.
+    With `alignment=check` each loop becomes two launches, and the host decides
+    by the pointers and strides which one runs: the other moves element by
+    element, in the same layout and with the same bits.
+
+    Buffers that the loop writes must not overlap others, as norm-entry-abi has
+    it. Fails, with one error that names the op, on what cannot be distributed.
+
+    With `stream` every function with a body takes one more argument, the
+    stream (`!llvm.ptr`) on which its kernels are launched; an op outside of
+    them that accesses buffers is then an error.
+  }];
+  let options = [
+    Option<"alignment", "alignment", "::mlir::norm::GpuAlignment",
+           "::mlir::norm::GpuAlignment::Check", "what is known of addresses", [{
+             ::llvm::cl::values(
+               clEnumValN(::mlir::norm::GpuAlignment::Check, "check",
+                          "nothing: the host checks"),
+               clEnumValN(::mlir::norm::GpuAlignment::Promised, "promised",
+                          "rows are aligned to whole accesses: the caller's "
+                          "promise"))}]>,
+    Option<"stream", "stream", "bool", "false",
+           "take the stream as the last argument of every function">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def GpuKernelAbiPass : Pass<"norm-gpu-kernel-abi", "::mlir::ModuleOp"> {
+  let summary = "say what is known of a kernel's pointers, and check the kernel";
+  let description = [{
+    Runs on kernels in the LLVM dialect (after `convert-gpu-to-nvvm`) whose
+    `gpu.launch_func` still passes memrefs. On the pointers to each buffer:
+
+    - `llvm.readonly` where the kernel only reads it;
+    - `llvm.noalias` where no other argument of the kernel is the same buffer or
+      part of it, or all of them are only read. Different buffers are
+      allocations and, with `distinct`, arguments of the host's function: what
+      norm-entry-abi promises.
+
+    A block size that all launches of a kernel agree on becomes `nvvm.reqntid`,
+    with `nvvm.minctasm` blocks that are 768 threads together: so many leave a
+    thread 80 registers.
+    Alignment stays with the accesses: it is an element's at the buffer's
+    offset, which need not be the pointer's.
+
+    Fails on an op of another dialect than LLVM or NVVM, and on a call of a
+    function that the module does not define: its name is in the error.
+  }];
+  let options = [
+    Option<"distinct", "distinct", "bool", "false",
+           "arguments of the host's functions that are written overlap no other">
+  ];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 

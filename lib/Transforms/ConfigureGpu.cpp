@@ -1,0 +1,195 @@
+//===- ConfigureGpu.cpp - Strategies for GPUs ------------------*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The cost model for GPUs. docs/GPU.md gives its reasons.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConfigureGpu.h"
+
+#include "Norm/IR/NormOps.h"
+#include "Norm/IR/Remarks.h"
+#include "TilePlan.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::norm;
+
+/// The widest access of a thread.
+static constexpr int64_t kAccessBytes = 16;
+static constexpr int64_t kWarp = 32;
+/// 32-bit registers that hold a thread's part of a row: so many leave most
+/// kernels near 64 registers, twice as many below 128.
+static constexpr int64_t kRowRegisters = 32;
+/// Up to so many columns one warp or a part of it has a row, with fewer
+/// elements a thread: no barrier, and more rows in flight.
+static constexpr int64_t kShortRow = 512;
+static constexpr int64_t kShortRowRegisters = 16;
+/// Rows beyond what this many threads hold go by chunks.
+static constexpr int64_t kMaxThreads = 512;
+/// Threads of a block of several rows.
+static constexpr int64_t kBlockThreads = 128;
+/// Threads of a row of unknown length.
+static constexpr int64_t kDynamicThreads = 128;
+/// 32-bit registers that hold a thread's part of a chunk; accumulators and what
+/// is read ahead take others.
+static constexpr int64_t kChunkRegisters = 16;
+
+/// What no kernel computes; empty if one does.
+static std::string findObstacle(RowOpInterface op) {
+  auto norm = dyn_cast<NormOpInterface>(op.getOperation());
+  if (!norm || norm.hasGivenStatistics() || norm.getRunningUpdate())
+    return "expected a forward norm with statistics of its own and no running "
+           "ones";
+  if (op.getRank() == 0)
+    return "expected x to have an axis, got one element";
+  SmallVector<int64_t> reduced = op.getReducedAxes();
+  if (op.getGroupedAxis())
+    return "expected no groups";
+  RankedTensorType type = op.getInput().getType();
+  if (reduced != SmallVector<int64_t>{op.getRank() - 1})
+    return llvm::formatv("expected the last axis, {0}, to be the only reduced "
+                         "one, got axes [{1}]",
+                         op.getRank() - 1,
+                         llvm::make_range(reduced.begin(), reduced.end()))
+        .str();
+  if (type.getDimSize(op.getRank() - 1) == 0)
+    return "expected rows to have elements, got an extent of 0";
+  return "";
+}
+
+/// Bytes of the narrowest element that lies along rows: x's, y's, those of what
+/// is added and stored.
+static int64_t narrowestBytes(NormOpInterface op) {
+  int64_t bits = 64;
+  auto consider = [&](Value value) {
+    if (!value)
+      return;
+    auto type = cast<ShapedType>(value.getType());
+    if (type.getRank() == op.getInput().getType().getRank())
+      bits = std::min<int64_t>(bits, type.getElementTypeBitWidth());
+  };
+  consider(op.getInput());
+  consider(op.getResidualOrNull());
+  consider(op.getNormalized());
+  consider(op.getSumOrNull());
+  return std::max<int64_t>(bits / 8, 1);
+}
+
+/// V: whole pieces only, so a width that divides the row; nothing is known of a
+/// dynamic one, whose pieces may be cut.
+static int64_t chooseWidth(int64_t columns, int64_t bytes) {
+  int64_t width = kAccessBytes / bytes;
+  while (ShapedType::isStatic(columns) && columns % width != 0)
+    width /= 2;
+  return width;
+}
+
+/// T for a row of static length that is held whole by threads of at most
+/// `elements` each; nullopt if there are not enough.
+static std::optional<int64_t> chooseThreads(int64_t columns, int64_t width,
+                                            int64_t elements) {
+  int64_t accesses = llvm::divideCeil(columns, width);
+  int64_t least = llvm::divideCeil(columns, std::max(elements, width));
+  if (least > kMaxThreads)
+    return std::nullopt;
+  if (least <= kWarp)
+    return std::max<int64_t>(llvm::PowerOf2Ceil(least), 4);
+  // Whole warps: as many as share the row's accesses evenly, if not too many.
+  int64_t threads = llvm::alignTo(least, kWarp);
+  for (int64_t even = threads; even <= std::min(2 * threads, kMaxThreads);
+       even += kWarp)
+    if (accesses % even == 0)
+      return even;
+  return threads;
+}
+
+namespace {
+struct Choice {
+  GpuStrategyAttr strategy;
+  std::string reason;
+};
+} // namespace
+
+static Choice choose(NormOpInterface norm) {
+  auto op = cast<RowOpInterface>(norm.getOperation());
+  int64_t columns = op.getInput().getType().getShape().back();
+  int64_t bytes = narrowestBytes(norm);
+  int64_t width = chooseWidth(columns, bytes);
+  int64_t words =
+      std::max<int64_t>(op.getComputeTypeOrDefault().getWidth() / 32, 1);
+  Staging staging = Staging::Reread;
+  int64_t threads = kDynamicThreads, chunk = 0;
+  std::string reason = "rows of a length known at run time, by chunks";
+  if (ShapedType::isStatic(columns)) {
+    int64_t wanted = columns <= kShortRow ? kShortRowRegisters : kRowRegisters;
+    std::optional<int64_t> whole =
+        chooseThreads(columns, width, wanted / words);
+    if (!whole)
+      whole = chooseThreads(columns, width, 2 * wanted / words);
+    if (whole) {
+      staging = Staging::Registers;
+      threads = *whole;
+      chunk = std::max<int64_t>(columns, 2);
+      reason = llvm::formatv("a row of {0} elements in the registers of {1} "
+                             "threads",
+                             columns, threads)
+                   .str();
+    } else {
+      threads = kMaxThreads;
+      reason = llvm::formatv("a row of {0} elements by chunks, read again from "
+                             "the cache in each sweep",
+                             columns)
+                   .str();
+    }
+  }
+  int64_t accesses = std::max<int64_t>(kChunkRegisters / words / width, 1);
+  if (chunk)
+    accesses = llvm::divideCeil(chunk, threads * width);
+  else
+    chunk = threads * accesses * width;
+  int64_t rows = threads <= kWarp ? kBlockThreads / threads : 1;
+  bool isLate = accesses * width * words > kShortRowRegisters;
+  reason += llvm::formatv("; {0} bytes an access", width * bytes).str();
+  if (threads > kWarp)
+    reason += "; one barrier a reduction";
+  else
+    reason += llvm::formatv("; {0} rows a block and no barrier", rows).str();
+  if (isLate)
+    reason += "; scale and shift read late, to save registers";
+  return {GpuStrategyAttr::get(op.getContext(), threads, accesses, width, chunk,
+                               rows, staging, isLate),
+          reason};
+}
+
+LogicalResult norm::configureForGpu(Operation *root, StringRef chip) {
+  unsigned capability;
+  StringRef digits = chip;
+  if (!digits.consume_front("sm_") ||
+      (digits.consume_back("a"), digits.getAsInteger(10, capability)) ||
+      capability < 80)
+    return emitError(root->getLoc(),
+                     "expected chip to be sm_80 or later, got '")
+           << chip << "'";
+  bool hasFailed = false;
+  root->walk([&](RowOpInterface op) {
+    if (op->hasAttr(kStrategyAttrName))
+      return;
+    std::string obstacle = findObstacle(op);
+    if (!obstacle.empty()) {
+      op->emitOpError("has no GPU kernel: ") << obstacle;
+      hasFailed = true;
+      return;
+    }
+    Choice choice = choose(cast<NormOpInterface>(op.getOperation()));
+    op->setAttr(kStrategyAttrName, choice.strategy);
+    emitRemark(remark::RemarkKind::RemarkAnalysis, op, "norm-configure",
+               "strategy", choice.reason);
+  });
+  return failure(hasFailed);
+}

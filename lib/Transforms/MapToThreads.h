@@ -1,0 +1,214 @@
+//===- MapToThreads.h - Parts of norm-map-to-threads -----------*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One loop over rows in vector form becomes one kernel. A block has R rows, a
+// row T threads. What a value becomes in a thread follows from what it varies
+// along:
+//
+//                   columns                        not columns
+//   rows            k pieces, vector<V> each       a scalar, in every thread
+//   not rows        the same                       the same
+//
+// Piece j of thread t has the columns (j * T + t) * V and V - 1 more. Vectors
+// of one element become scalars. Values that vary along rows or not differ only
+// in when they are read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NORM_LIB_TRANSFORMS_MAPTOTHREADS_H
+#define NORM_LIB_TRANSFORMS_MAPTOTHREADS_H
+
+#include "Norm/IR/NormDialect.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::norm {
+
+//===----------------------------------------------------------------------===//
+// Layout: ThreadsLayout.cpp
+//===----------------------------------------------------------------------===//
+
+/// What the values of a row vary along, by dataflow from the loop over rows,
+/// and in which order ops are emitted.
+class RowLayout {
+public:
+  /// Understands `loop`; emits an error at the first op that cannot be spread
+  /// over threads, and fails.
+  static FailureOr<RowLayout> analyze(scf::ForallOp loop,
+                                      GpuStrategyAttr strategy);
+
+  /// Whether a type is that of a value along the columns of a row.
+  bool hasColumns(Type type) const;
+  bool hasColumns(Value value) const { return hasColumns(value.getType()); }
+  /// Whether a value may differ from row to row.
+  bool variesAlongRows(Value value) const { return rowValues.contains(value); }
+
+  /// Reductions that wait for no other one have level 0, those that wait for
+  /// level L have level L + 1, and so have ops that need them. All reductions
+  /// of one level share an exchange.
+  int getLevel(Operation *op) const { return levels.lookup(op); }
+  int getNumLevels() const { return numLevels; }
+
+private:
+  RowLayout(scf::ForallOp loop, GpuStrategyAttr strategy)
+      : loop(loop), strategy(strategy) {}
+
+  LogicalResult checkOp(Operation *op);
+  LogicalResult checkTypes(Operation *op) const;
+  LogicalResult checkBuffers();
+  void findRowValues();
+  void computeLevels();
+  void delayReads();
+
+  scf::ForallOp loop;
+  GpuStrategyAttr strategy;
+  DenseSet<Value> rowValues;
+  DenseMap<Operation *, int> levels;
+  int numLevels = 1;
+};
+
+/// What a view inside a loop over rows is a view of: a buffer from outside.
+Value getViewedBuffer(Value view);
+
+//===----------------------------------------------------------------------===//
+// Alignment: ThreadsAlign.cpp
+//===----------------------------------------------------------------------===//
+
+/// Whether the columns of a row can be moved by whole accesses of V elements,
+/// and what the host has to check for that.
+class WholeAccesses {
+public:
+  static WholeAccesses analyze(scf::ForallOp loop, const RowLayout &layout,
+                               GpuStrategyAttr strategy);
+
+  /// Not if V is 1, if some access skips elements, or starts at or ends with a
+  /// part of V.
+  bool arePossible() const { return possible; }
+  /// An i1: whether addresses, strides and extents allow them.
+  Value buildCheck(OpBuilder &builder, Location loc) const;
+
+private:
+  WholeAccesses(scf::ForallOp loop, int64_t width) : loop(loop), width(width) {}
+
+  void addTransfer(VectorTransferOpInterface transfer, const RowLayout &layout);
+  bool addView(Value view, int64_t bytes);
+  bool isMultiple(Value value);
+
+  scf::ForallOp loop;
+  int64_t width;
+  bool possible = true;
+  /// Buffers and the alignment of their accesses in bytes.
+  llvm::MapVector<Value, int64_t> buffers;
+  /// Values outside the loop that have to be multiples of V, and more than 0.
+  SetVector<Value> extents;
+};
+
+//===----------------------------------------------------------------------===//
+// Math: ThreadsMath.cpp
+//===----------------------------------------------------------------------===//
+
+/// Makes math functions in a kernel intrinsics or arithmetic, where there are
+/// such.
+LogicalResult expandKernelMath(gpu::LaunchOp launch);
+
+//===----------------------------------------------------------------------===//
+// Emission
+//===----------------------------------------------------------------------===//
+
+/// Emits one kernel for a loop over rows, which stays as it is.
+class ThreadMapper {
+public:
+  /// `isWhole`: whether columns are moved by whole accesses.
+  ThreadMapper(scf::ForallOp loop, GpuStrategyAttr strategy,
+               const RowLayout &layout, bool isWhole, OpBuilder &builder)
+      : loop(loop), strategy(strategy), layout(layout), isWhole(isWhole),
+        builder(builder), loc(loop.getLoc()) {}
+
+  /// Launches the kernel on `stream`, an `!llvm.ptr`, or on a stream of its own
+  /// if that is null.
+  LogicalResult run(Value stream);
+
+private:
+  using Pieces = SmallVector<Value>;
+
+  // The launch: ThreadsLaunch.cpp.
+  Value countRows();
+  gpu::LaunchOp createLaunch(Value numRows, Value stream);
+  void placeThread(Value numRows);
+  void placeColumns();
+  LogicalResult emitLevels(Block *block);
+  LogicalResult emitBlock(Block *block);
+  LogicalResult emitFor(scf::ForOp op);
+  LogicalResult emit(Operation *op);
+  /// Emits `body` for threads where `condition` holds; for all if it is null.
+  void emitIf(Value condition, function_ref<void()> body);
+  Value both(Value a, Value b);
+
+  // Values: ThreadsValues.cpp.
+  LogicalResult emitUniform(Operation *op);
+  LogicalResult emitColumns(Operation *op);
+  bool emitStartOfSum(Operation *op);
+  LogicalResult emitRead(vector::TransferReadOp op);
+  LogicalResult emitWrite(vector::TransferWriteOp op);
+  void emitStore(memref::StoreOp op);
+  Value readPiece(vector::TransferReadOp op, int64_t piece);
+  void writePiece(Value value, vector::TransferWriteOp op, int64_t piece);
+  /// Indices of a transfer, moved by `column` along its columns.
+  SmallVector<Value> indicesAt(VectorTransferOpInterface op, Value column);
+  /// The pieces of a value with columns; a splat constant is made here.
+  Pieces getPieces(Value value);
+  /// What any other value is in the kernel.
+  Value getUniform(Value value);
+  Type pieceType(Type type);
+  /// Whether columns of a piece exist, or count under `mask`: null if all do,
+  /// one i1 for a piece that is whole or absent, else one for each column.
+  Value guardOf(int64_t piece, Value mask);
+  /// Column `element` of a guard.
+  Value guardOf(Value guard, int64_t element);
+
+  // Reductions: ThreadsReduce.cpp.
+  struct Reduction {
+    vector::MultiDimReductionOp op;
+    Value value;
+  };
+  void addReduction(vector::MultiDimReductionOp op);
+  /// Exchanges what `pending` holds, and empties it.
+  void exchange();
+  Value reducePieces(vector::CombiningKind kind, Pieces pieces);
+  Value reduceTree(vector::CombiningKind kind, Pieces values);
+  Value reduceWarp(vector::CombiningKind kind, Value value);
+  void reduceBlock();
+
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+
+  scf::ForallOp loop;
+  GpuStrategyAttr strategy;
+  const RowLayout &layout;
+  bool isWhole;
+  OpBuilder &builder;
+  Location loc;
+  gpu::LaunchOp launch;
+  /// The thread's place in its row, and its row's in the block.
+  Value lane, rowInBlock;
+  /// Whether the row exists; null if it always does.
+  Value isRow;
+  /// The first column of each piece.
+  SmallVector<Value> columns;
+  IRMapping uniforms;
+  DenseMap<Value, Pieces> pieces;
+  SmallVector<Reduction> pending;
+};
+
+} // namespace mlir::norm
+
+#endif // NORM_LIB_TRANSFORMS_MAPTOTHREADS_H

@@ -1,0 +1,204 @@
+// RUN: norm-opt %s --norm-map-to-threads="alignment=promised" --cse --split-input-file | FileCheck %s
+// RUN: norm-opt %s --norm-map-to-threads="stream=true" --cse --canonicalize --split-input-file | FileCheck %s --check-prefix=CHECKED
+
+// Four rows a block, a warp each: three pieces a thread, a butterfly, no
+// barrier. Rows beyond the tenth are computed again and not written.
+// CHECK-LABEL: func @warp(
+// CHECK-SAME: %[[X:.*]]: memref<10x192xf32>, %[[G:.*]]: memref<192xf32>, %[[Y:.*]]: memref<10x192xf32>, %[[S:.*]]: memref<10xf32>)
+// CHECK: gpu.launch blocks(%[[BLOCK:.*]], %{{.*}}, %{{.*}}) in (%{{.*}} = %c3, {{.*}}) threads(%[[THREAD:.*]], %{{.*}}, %{{.*}}) in (%{{.*}} = %c128,
+// CHECK: %[[LANE:.*]] = arith.remui %[[THREAD]], %c32
+// CHECK: %[[IN_BLOCK:.*]] = arith.divui %[[THREAD]], %c32
+// CHECK: %[[FIRST:.*]] = arith.muli %[[BLOCK]], %c4
+// CHECK: %[[ROW:.*]] = arith.addi %[[FIRST]], %[[IN_BLOCK]]
+// CHECK: %[[IS_ROW:.*]] = arith.cmpi ult, %[[ROW]], %c10
+// CHECK: %[[CLAMPED:.*]] = arith.minui %[[ROW]], %c9
+// CHECK: %[[C0:.*]] = arith.muli %[[LANE]], %c2
+// CHECK: %[[C1:.*]] = arith.addi %[[C0]], %c64
+// CHECK: %[[C2:.*]] = arith.addi %[[C0]], %c128
+// CHECK: %[[X0:.*]] = vector.load %[[X]][%[[CLAMPED]], %[[C0]]] {alignment = 8 : i64}
+// CHECK: %[[X1:.*]] = vector.load %[[X]][%[[CLAMPED]], %[[C1]]]
+// CHECK: %[[X2:.*]] = vector.load %[[X]][%[[CLAMPED]], %[[C2]]]
+// CHECK: %[[T0:.*]] = arith.addf %[[X0]], %[[X1]] : vector<2xf32>
+// CHECK: arith.addf %[[T0]], %[[X2]] : vector<2xf32>
+// CHECK: vector.load %[[G]]
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK-NOT: gpu.barrier
+// CHECK: arith.mulf %[[X0]]
+// CHECK: scf.if %[[IS_ROW]] {
+// CHECK-NEXT: vector.store %{{.*}}, %[[Y]][%[[CLAMPED]], %[[C0]]] {alignment = 8 : i64}
+// CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0
+// CHECK: %[[WRITES:.*]] = arith.andi %[[IS_ROW]], %[[IS_FIRST]]
+// CHECK: scf.if %[[WRITES]] {
+// CHECK-NEXT: memref.store %{{.*}}, %[[S]][%[[CLAMPED]]]
+
+// The host looks at the pointers; the other kernel moves element by element.
+// CHECKED-LABEL: func @warp(
+// CHECKED-SAME: %[[STREAM:[a-z0-9]+]]: !llvm.ptr)
+// CHECKED: memref.extract_aligned_pointer_as_index
+// CHECKED: scf.if
+// CHECKED: %[[TOKEN:.*]] = builtin.unrealized_conversion_cast %[[STREAM]] : !llvm.ptr to !gpu.async.token
+// CHECKED: gpu.launch async [%[[TOKEN]]]
+// CHECKED-COUNT-6: vector.load
+// CHECKED: } else {
+// CHECKED: gpu.launch
+// CHECKED-NOT: vector.load
+// CHECKED-COUNT-12: memref.load
+// CHECKED-COUNT-6: memref.store
+#warp = #norm.gpu<threads = 32, accesses = 3, width = 2, columns = 192, rows = 4, staging = registers>
+func.func @warp(%x: memref<10x192xf32>, %g: memref<192xf32>, %y: memref<10x192xf32>, %s: memref<10xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<1xf32>
+  scf.forall (%i) in (10) {
+    %v = vector.transfer_read %x[%i, %c0], %pad {in_bounds = [true, true]} : memref<10x192xf32>, vector<1x192xf32>
+    %sum = vector.multi_reduction <add>, %v, %zero [1] : vector<1x192xf32> to vector<1xf32>
+    %w = vector.transfer_read %g[%c0], %pad {in_bounds = [true]} : memref<192xf32>, vector<192xf32>
+    %b = vector.broadcast %sum : vector<1xf32> to vector<1x192xf32>
+    %wb = vector.broadcast %w : vector<192xf32> to vector<1x192xf32>
+    %p = arith.mulf %v, %b : vector<1x192xf32>
+    %q = arith.mulf %p, %wb : vector<1x192xf32>
+    vector.transfer_write %q, %y[%i, %c0] {in_bounds = [true, true]} : vector<1x192xf32>, memref<10x192xf32>
+    vector.transfer_write %sum, %s[%i] {in_bounds = [true]} : vector<1xf32>, memref<10xf32>
+  } {norm.strategy = #warp}
+  return
+}
+
+// -----
+
+// Three warps a row, an odd number: sums that do not wait for each other share
+// one barrier, and what does not vary along rows is read after it.
+// CHECK-LABEL: func @block(
+// CHECK-SAME: %[[X:.*]]: memref<10x190xf32>, %[[G:.*]]: memref<190xf32>,
+// CHECK: gpu.launch {{.*}} in (%{{.*}} = %c10, {{.*}} in (%{{.*}} = %c96,
+// CHECK-SAME: workgroup(%[[A:.*]] : memref<1x3xf32, #gpu.address_space<workgroup>>, %[[B:.*]] : memref<1x3xf32, #gpu.address_space<workgroup>>)
+// The last thread's columns do not exist: it reads the first ones, and they do
+// not count.
+// CHECK: %[[COLUMN:.*]] = arith.muli %{{.*}}, %c2
+// CHECK: %[[EXISTS:.*]] = arith.cmpi ult, %[[COLUMN]], %c190
+// CHECK: arith.select %[[EXISTS]], %[[COLUMN]], %c0
+// CHECK: %[[V:.*]] = vector.load %[[X]]
+// CHECK: arith.select %[[EXISTS]], %[[V]], %cst{{.*}} : vector<2xf32>
+// CHECK-COUNT-10: gpu.shuffle
+// CHECK: scf.if
+// CHECK-NEXT: memref.store %{{.*}}, %[[A]]
+// CHECK-NEXT: memref.store %{{.*}}, %[[B]]
+// CHECK: gpu.barrier
+// CHECK-NOT: gpu.barrier
+// CHECK-COUNT-3: memref.load %[[A]]
+// CHECK-COUNT-3: memref.load %[[B]]
+// CHECK: vector.load %[[G]]
+// CHECK: scf.if %[[EXISTS]] {
+// CHECK-NEXT: vector.store
+#block = #norm.gpu<threads = 96, accesses = 1, width = 2, columns = 190, rows = 1, staging = registers, late_reads = true>
+func.func @block(%x: memref<10x190xf32>, %g: memref<190xf32>, %y: memref<10x190xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<1xf32>
+  scf.forall (%i) in (10) {
+    %v = vector.transfer_read %x[%i, %c0], %pad {in_bounds = [true, true]} : memref<10x190xf32>, vector<1x190xf32>
+    %w = vector.transfer_read %g[%c0], %pad {in_bounds = [true]} : memref<190xf32>, vector<190xf32>
+    %square = arith.mulf %v, %v : vector<1x190xf32>
+    %sum = vector.multi_reduction <add>, %v, %zero [1] : vector<1x190xf32> to vector<1xf32>
+    %squares = vector.multi_reduction <maximumf>, %square, %zero [1] : vector<1x190xf32> to vector<1xf32>
+    %both = arith.mulf %sum, %squares : vector<1xf32>
+    %b = vector.broadcast %both : vector<1xf32> to vector<1x190xf32>
+    %wb = vector.broadcast %w : vector<190xf32> to vector<1x190xf32>
+    %p = arith.mulf %v, %b : vector<1x190xf32>
+    %q = arith.mulf %p, %wb : vector<1x190xf32>
+    vector.transfer_write %q, %y[%i, %c0] {in_bounds = [true, true]} : vector<1x190xf32>, memref<10x190xf32>
+  } {norm.strategy = #block}
+  return
+}
+
+// -----
+
+// Rows along two axes, of lengths that only run time knows: nothing is launched
+// for none, and the block's number gives both indices.
+// CHECK-LABEL: func @rows(
+// CHECK-SAME: %[[X:.*]]: memref<?x?x64xf32>, %{{.*}}, %[[N:.*]]: index, %[[M:.*]]: index)
+// CHECK: %[[ROWS:.*]] = arith.muli %[[N]], %[[M]]
+// CHECK: %[[ANY:.*]] = arith.cmpi ne, %[[ROWS]], %c0
+// CHECK: scf.if %[[ANY]] {
+// CHECK: gpu.launch blocks(%[[BLOCK:.*]], %{{.*}}, %{{.*}}) in (%{{.*}} = %[[ROWS]],
+// CHECK: %[[J:.*]] = arith.remui %[[BLOCK]], %[[M]]
+// CHECK: %[[I:.*]] = arith.divui %[[BLOCK]], %[[M]]
+// CHECK: vector.load %[[X]][%[[I]], %[[J]],
+#rows = #norm.gpu<threads = 32, accesses = 1, width = 2, columns = 64, rows = 1, staging = registers>
+func.func @rows(%x: memref<?x?x64xf32>, %y: memref<?x?x64xf32>, %n: index, %m: index) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%i, %j) in (%n, %m) {
+    %v = vector.transfer_read %x[%i, %j, %c0], %pad {in_bounds = [true]} : memref<?x?x64xf32>, vector<64xf32>
+    %w = arith.addf %v, %v : vector<64xf32>
+    vector.transfer_write %w, %y[%i, %j, %c0] {in_bounds = [true]} : vector<64xf32>, memref<?x?x64xf32>
+  } {norm.strategy = #rows}
+  return
+}
+
+// -----
+
+// A row by chunks: accumulators are pieces too, and a mask is one comparison a
+// piece where the host has checked that V divides the row's length.
+// CHECK-LABEL: func @chunks(
+// CHECK-SAME: %[[X:.*]]: memref<8x?xf32>
+// CHECK: %[[LOOP:.*]]:2 = scf.for %{{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (vector<4xf32>, vector<4xf32>) {
+// CHECK-COUNT-2: vector.load %[[X]]{{.*}} {alignment = 16 : i64}
+// CHECK: scf.yield
+// CHECK: %[[IN:.*]] = arith.cmpi ult, %{{.*}}, %[[REST:.*]] : index
+// CHECK: arith.select %[[IN]], %{{.*}}, %c0 : index
+// CHECK: %[[READ:.*]] = vector.load %[[X]]
+// CHECK: arith.select %[[IN]], %[[READ]], %{{.*}} : vector<4xf32>
+// CHECK: arith.addf %[[LOOP]]#0
+// CHECK: arith.addf %[[LOOP]]#1
+// CHECKED-LABEL: func @chunks(
+// CHECKED: %[[N:.*]] = memref.dim
+// CHECKED: %[[REST:.*]] = arith.remui %[[N]], %c4
+// CHECKED: arith.cmpi eq, %[[REST]], %c0
+// CHECKED: arith.cmpi ne, %[[N]], %c0
+#chunks = #norm.gpu<threads = 32, accesses = 2, width = 4, columns = 256, rows = 1, staging = reread>
+func.func @chunks(%x: memref<8x?xf32>, %s: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c256 = arith.constant 256 : index
+  %pad = arith.constant 0.0 : f32
+  %zeros = arith.constant dense<0.0> : vector<1x256xf32>
+  %zero = arith.constant dense<0.0> : vector<1xf32>
+  %n = memref.dim %x, %c1 : memref<8x?xf32>
+  scf.forall (%i) in (8) {
+    %rest = arith.remui %n, %c256 : index
+    %end = arith.subi %n, %rest : index
+    %acc = scf.for %j = %c0 to %end step %c256 iter_args(%a = %zeros) -> (vector<1x256xf32>) {
+      %v = vector.transfer_read %x[%i, %j], %pad {in_bounds = [true, true]} : memref<8x?xf32>, vector<1x256xf32>
+      %next = arith.addf %a, %v : vector<1x256xf32>
+      scf.yield %next : vector<1x256xf32>
+    }
+    %mask = vector.create_mask %c1, %rest : vector<1x256xi1>
+    %v = vector.transfer_read %x[%i, %end], %pad, %mask {in_bounds = [true, true]} : memref<8x?xf32>, vector<1x256xf32>
+    %all = arith.addf %acc, %v : vector<1x256xf32>
+    %sum = vector.multi_reduction <add>, %all, %zero [1] : vector<1x256xf32> to vector<1xf32>
+    vector.transfer_write %sum, %s[%i] {in_bounds = [true]} : vector<1xf32>, memref<8xf32>
+  } {norm.strategy = #chunks}
+  return
+}
+
+// -----
+
+// Square roots are an instruction; exponentials are polynomials. Nothing calls
+// a library.
+// CHECK-LABEL: func @functions(
+// CHECK: gpu.launch
+// CHECK: llvm.call_intrinsic "llvm.sqrt"
+// CHECK: llvm.call_intrinsic "llvm.floor"
+// CHECK-NOT: math.exp
+#functions = #norm.gpu<threads = 32, accesses = 1, width = 2, columns = 64, rows = 1, staging = registers>
+func.func @functions(%x: memref<4x64xf32>, %y: memref<4x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%i) in (4) {
+    %v = vector.transfer_read %x[%i, %c0], %pad {in_bounds = [true]} : memref<4x64xf32>, vector<64xf32>
+    %r = math.sqrt %v : vector<64xf32>
+    %e = math.exp %r : vector<64xf32>
+    vector.transfer_write %e, %y[%i, %c0] {in_bounds = [true]} : vector<64xf32>, memref<4x64xf32>
+  } {norm.strategy = #functions}
+  return
+}
