@@ -1,0 +1,103 @@
+"""Row norms as GPU kernels, run by the emulator: its checks, the error promise and bits.
+
+Every case runs in two schedules, with arrays at aligned addresses (vectors are moved by
+whole accesses) and one element off (element by element). All four give the same bits.
+"""
+
+import numpy as np
+import pytest
+from norm.cases import Case, call
+from norm.emulated import run_calls
+from norm.promise import check
+
+STATISTICS = {"layer_norm": ("y", "mean", "variance", "rstd", "sum"),
+              "rms_norm": ("y", "rstd", "sum"), "l2_norm": ("y", "rstd")}
+SEEDS = (0, 5)
+
+
+def case(op, columns, element="f32", operands="gb", rows=3, **fields):
+    if op != "layer_norm":
+        operands = operands.replace("b", "")
+    if op == "l2_norm":
+        operands = ""
+    name = f"{op}-{rows}x{columns}-{element}-{operands}-" + "-".join(map(str, fields.values()))
+    results = tuple(r for r in STATISTICS[op] if r != "sum" or "r" in operands)
+    return Case(name=name, op=op, type=element, operands=operands,
+                **{"shape": (rows, columns), "axes": (1,), "results": results, **fields})
+
+
+GROUPS = {
+    # Parts of a warp, up to several warps; no power of two; rows that end in a part.
+    "short": [case(op, n, t, "rgb", rows=5) for op, n, t in [
+        ("rms_norm", 64, "bf16"), ("rms_norm", 128, "bf16"), ("l2_norm", 128, "f32"),
+        ("layer_norm", 256, "f16"), ("layer_norm", 384, "f32"), ("rms_norm", 512, "f32")]],
+    "models": [case(op, n, t, "rgb") for op, n, t in [
+        ("layer_norm", 768, "f32"), ("layer_norm", 1280, "bf16"), ("layer_norm", 1600, "f16"),
+        ("rms_norm", 2048, "bf16"), ("rms_norm", 3072, "f32"), ("rms_norm", 4096, "bf16"),
+        ("rms_norm", 5120, "bf16"), ("rms_norm", 3584, "f16")]],
+    "long": [case(op, n, t, "gb", rows=2) for op, n, t in [
+        ("layer_norm", 8192, "bf16"), ("layer_norm", 16384, "f32"), ("rms_norm", 18432, "bf16"),
+        ("layer_norm", 40000, "f32"), ("rms_norm", 65536, "bf16"), ("layer_norm", 33001, "f16")]],
+    "odd": [case(op, n, t, "rgb", rows=4) for op, n, t in [
+        ("layer_norm", 1, "f32"), ("layer_norm", 2, "bf16"), ("rms_norm", 3, "f32"),
+        ("layer_norm", 7, "f16"), ("rms_norm", 111, "bf16"), ("layer_norm", 500, "f32"),
+        ("layer_norm", 1023, "f32"), ("rms_norm", 1023, "bf16"), ("layer_norm", 4097, "f32"),
+        ("layer_norm", 5001, "bf16")]],
+    "types": [
+        case("layer_norm", 256, "bf16", "rgb", residual_type="f32", parameter_type="f32"),
+        case("rms_norm", 256, "f32", "rg", residual_type="bf16"),
+        case("layer_norm", 256, "f16", "gb", parameter_type="f32", options={"result": "f32"}),
+        case("layer_norm", 256, "f64", "gb"),
+        case("layer_norm", 256, "bf16", "gb", options={"affine_in": "result"}),
+        case("layer_norm", 256, "bf16", "gb", options={"compute": "bf16"}),
+        case("rms_norm", 256, "bf16", "rg", options={"sum_rounding": "compute"})],
+    "options": [
+        case("layer_norm", 96, options={"correction": 1}),
+        case("rms_norm", 96, options={"scale_offset": 1.0}),
+        case("rms_norm", 96, options={"placement": "outside_sqrt"}),
+        case("l2_norm", 96, options={"placement": "max_outside", "epsilon": 1e-12}),
+        case("layer_norm", 96, shape=(2, 3, 96), axes=(2,)),
+        case("layer_norm", 96, shape=(96,), axes=(0,))],
+    "dynamic": [
+        case("layer_norm", 768, "f32", "rgb", dynamic="all"),
+        case("layer_norm", 1023, "bf16", "gb", dynamic="all"),
+        case("rms_norm", 5000, "f32", "g", dynamic="all"),
+        case("rms_norm", 4096, "bf16", "rg", dynamic="kept"),
+        case("layer_norm", 128, "f32", "gb", shape=(2, 3, 128), axes=(2,), dynamic="all"),
+        case("rms_norm", 1, "f32", "g", dynamic="all")],
+    "hostile": [
+        *(case("layer_norm", 768, mean=m, std=s) for m, s in [(1e6, 1.0), (1e7, 1.0), (3.0, 1e-4)]),
+        *(case("layer_norm", 768, data=d) for d in ("constant", "outlier", "ramp"))],
+}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_case(group, tmp_path):
+    calls = [call(c) for c in GROUPS[group]]
+    runs = [run for offset in (0, 1)
+            for run in run_calls(tmp_path / str(offset), calls, SEEDS, offset)]
+    for number, (one, made) in enumerate(zip(GROUPS[group], calls, strict=True)):
+        first = runs[0][number]
+        check(made.reference(), first, one.rows)
+        for run in runs[1:]:
+            for name, array in first.items():
+                assert array.tobytes() == run[number][name].tobytes(), (one.name, name)
+
+
+def test_no_rows(tmp_path):
+    """Nothing is launched for no rows; for rows without elements, their statistics."""
+    calls = [call(case("layer_norm", 768, rows=0, dynamic="all")),
+             call(case("layer_norm", 0, rows=3, dynamic="all"))]
+    none, empty = run_calls(tmp_path, calls)[0]
+    assert all(array.size == 0 for array in none.values())
+    check(calls[1].reference(), empty)
+
+
+@pytest.mark.parametrize("op, columns, element", [("layer_norm", 768, "f32"),
+                                                  ("rms_norm", 4096, "bf16")])
+def test_bits_do_not_depend_on_the_batch(op, columns, element, tmp_path):
+    many = call(case(op, columns, element, "gb", rows=9))
+    one = call(case(op, columns, element, "gb", rows=9))
+    one.x = np.ascontiguousarray(many.x[7:8])
+    together, alone = run_calls(tmp_path, [many, one])[0]
+    assert together["y"][7].tobytes() == alone["y"][0].tobytes()
