@@ -7,6 +7,7 @@ whole accesses) and one element off (element by element). All four give the same
 import numpy as np
 import pytest
 from norm.cases import Case, call
+from norm.data import MAKERS
 from norm.emulated import run_calls
 from norm.promise import check
 
@@ -67,7 +68,9 @@ GROUPS = {
         case("rms_norm", 1, "f32", "g", dynamic="all")],
     "hostile": [
         *(case("layer_norm", 768, mean=m, std=s) for m, s in [(1e6, 1.0), (1e7, 1.0), (3.0, 1e-4)]),
-        *(case("layer_norm", 768, data=d) for d in ("constant", "outlier", "ramp"))],
+        *(case("layer_norm", n, data=d, rows=9) for n in (96, 1600) for d in MAKERS),
+        *(case("rms_norm", 768, t, data=d) for t, d in [
+            ("f32", "not_finite"), ("f16", "zero"), ("bf16", "outlier")])],
 }
 
 
