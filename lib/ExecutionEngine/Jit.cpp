@@ -13,6 +13,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
@@ -39,6 +40,8 @@ std::optional<Target> norm::parseTarget(StringRef name) {
     return Target::Cpu;
   if (name == "reference")
     return Target::Reference;
+  if (name == "gpu-emulated")
+    return Target::GpuEmulated;
   return std::nullopt;
 }
 
@@ -81,11 +84,21 @@ LogicalResult norm::lowerForTarget(ModuleOp module, Target target,
   case Target::Reference:
     buildNormToReference(pm);
     break;
+  case Target::GpuEmulated: {
+    NormToNvvmOptions options;
+    options.format = GpuFormat::Llvm;
+    // One body serves all arrays here: there is none that is chosen at entry.
+    options.strides =
+        strides == EntryStrides::Unit ? EntryStrides::Unit : EntryStrides::Any;
+    buildNormToNvvm(pm, options);
+    break;
+  }
   }
   return pm.run(module);
 }
 
 void norm::registerJitDialects(DialectRegistry &registry) {
+  registerAllGPUToLLVMIRTranslations(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerOpenMPDialectTranslation(registry);

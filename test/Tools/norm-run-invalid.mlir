@@ -10,7 +10,7 @@
 // RUN: not norm-run %s --frobnicate=1 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: norm-run: error: unknown option --frobnicate
 // RUN: not norm-run %s --target=tpu 2>&1 | FileCheck %s --check-prefix=TARGET
-// TARGET: norm-run: error: expected cpu or reference for --target, got 'tpu'
+// TARGET: norm-run: error: expected cpu, reference or gpu-emulated for --target, got 'tpu'
 // RUN: not norm-run %s --time=-1 2>&1 | FileCheck %s --check-prefix=TIME
 // TIME: norm-run: error: expected a positive number for --time, got '-1'
 // RUN: not norm-run %s --tolerance=1e-6 2>&1 | FileCheck %s --check-prefix=TOLERANCE

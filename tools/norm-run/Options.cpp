@@ -26,11 +26,15 @@ Compiles a function of an MLIR file and runs it on arrays.
                          bits in <u2; Fortran order becomes a strided view
   --output=PATH          where results go, in order; what is left over is
                          dropped; without any, values are printed
-  --target=cpu|reference what to compile for (default: cpu); reference is plain
-                         f64 loops that round where the specification says
+  --target=cpu|reference|gpu-emulated
+                         what to compile for (default: cpu); reference is plain
+                         f64 loops that round where the specification says;
+                         gpu-emulated is kernels for a GPU, run and checked on
+                         the CPU (docs/Emulator.md)
   --compare=reference    also run that and print the error of each result
   --tolerance=REL        exit with 1 if an error relative to the greatest
                          magnitude of its result is above REL
+  --gpu-counters         print what kernels did to memory, of gpu-emulated
   --time=N               time N runs, beside copies of as many bytes
   --threads=N            number of threads
   --emit=mlir|llvm       print the tensor IR that is compiled, or the module in
@@ -59,7 +63,7 @@ static Error setOption(Options &options, StringRef name, StringRef value) {
   } else if (name == "target") {
     auto target = mlir::norm::parseTarget(value);
     if (!target)
-      return badValue(name, "cpu or reference", value);
+      return badValue(name, "cpu, reference or gpu-emulated", value);
     options.target = *target;
   } else if (name == "compare") {
     if (value != "reference")
@@ -95,6 +99,10 @@ norm_run::parseOptions(llvm::ArrayRef<const char *> arguments) {
       options.help = true;
       return options;
     }
+    if (argument == "--gpu-counters") {
+      options.gpuCounters = true;
+      continue;
+    }
     if (argument == "-" || !argument.starts_with("-")) {
       if (!options.file.empty())
         return llvm::createStringError("expected one file, got '" +
@@ -115,6 +123,13 @@ norm_run::parseOptions(llvm::ArrayRef<const char *> arguments) {
   }
   if (options.file.empty())
     return llvm::createStringError("expected a file, see norm-run --help");
+  bool emulated = options.target == mlir::norm::Target::GpuEmulated;
+  if (options.gpuCounters && !emulated)
+    return llvm::createStringError(
+        "expected --target=gpu-emulated with --gpu-counters");
+  if (options.timedRuns && emulated)
+    return llvm::createStringError(
+        "expected another target with --time: the emulator has no time");
   if (options.tolerance && !options.compare)
     return llvm::createStringError(
         "expected --compare=reference with --tolerance");

@@ -24,6 +24,8 @@ struct Options {
   std::vector<std::string> inputs, outputs;
   mlir::norm::Target target = mlir::norm::Target::Cpu;
   bool compare = false;
+  /// Print what kernels did to memory.
+  bool gpuCounters = false;
   std::optional<double> tolerance;
   unsigned timedRuns = 0;
   /// 0: what the OpenMP runtime chooses.

@@ -32,6 +32,10 @@ llvm::Expected<Program> Program::compile(Entry &entry,
   auto start = Clock::now();
   OwningOpRef<ModuleOp> module = entry.getModule().clone();
   Program program;
+  program.emulated = options.target == Target::GpuEmulated;
+  if (program.emulated)
+    if (llvm::Error error = loadEmulator())
+      return error;
   if (failed(lowerForTarget(*module, options.target, options.strides,
                             options.threads, &program.numCopies)))
     return llvm::createStringError("'" + entry.getName() +
@@ -52,6 +56,7 @@ llvm::Expected<Program> Program::compile(Entry &entry,
 llvm::Error Program::bind(Entry &entry, ArrayRef<Array> inputs,
                           ArrayRef<SmallVector<int64_t>> shapes) {
   frame = CallFrame();
+  shared.clear();
   results.clear();
   for (const Array &input : inputs)
     frame.addArray(input);
@@ -69,6 +74,13 @@ llvm::Error Program::bind(Entry &entry, ArrayRef<Array> inputs,
   }
   for (const Array &result : results)
     frame.addArray(result);
+  if (!emulated)
+    return llvm::Error::success();
+  for (ArrayRef<Array> arrays : {inputs, ArrayRef<Array>(results)})
+    for (const Array &array : arrays)
+      shared.emplace_back(array);
+  // The default stream.
+  frame.addWord(0);
   return llvm::Error::success();
 }
 

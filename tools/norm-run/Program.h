@@ -8,6 +8,8 @@
 #ifndef NORM_TOOLS_NORM_RUN_PROGRAM_H
 #define NORM_TOOLS_NORM_RUN_PROGRAM_H
 
+#include "Emulated.h"
+
 #include "Norm/ExecutionEngine/Entry.h"
 #include "Norm/ExecutionEngine/Jit.h"
 
@@ -58,6 +60,9 @@ private:
   int64_t numCopies = 0;
   double compileSeconds = 0;
   std::vector<mlir::norm::Array> results;
+  /// What emulated kernels may touch.
+  std::vector<SharedArray> shared;
+  bool emulated = false;
   mlir::norm::CallFrame frame;
 };
 

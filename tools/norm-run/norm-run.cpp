@@ -172,6 +172,8 @@ static llvm::Expected<bool> run(ModuleOp module, const Options &options) {
     return program.takeError();
   if (llvm::Error error = writeResults(*entry, *program, options))
     return error;
+  if (options.gpuCounters)
+    llvm::outs() << emulatorCounters();
 
   bool isClose = true;
   if (options.compare) {

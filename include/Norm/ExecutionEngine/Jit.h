@@ -17,14 +17,18 @@
 
 namespace mlir::norm {
 
-enum class Target { Cpu, Reference };
+/// GpuEmulated: kernels for a GPU, as bitcode for libnorm_emu.
+enum class Target { Cpu, Reference, GpuEmulated };
 
 /// The target with this name; nullopt if there is none.
 std::optional<Target> parseTarget(StringRef name);
 
 /// Lowers to the LLVM dialect for a target, to be called with such arrays. What
-/// is wrong is reported as a diagnostic. threads: of the target cpu. copies:
-/// set to the number of copies from buffer to buffer in the code; may be null.
+/// is wrong is reported as a diagnostic. Code for GpuEmulated calls the
+/// emulator, which the process must have loaded before it is compiled, and
+/// takes a stream (null) as its last argument. threads: of the target cpu.
+/// copies: set to the number of copies from buffer to buffer in the code; may
+/// be null.
 LogicalResult lowerForTarget(ModuleOp module, Target target,
                              EntryStrides strides = EntryStrides::Dispatch,
                              bool threads = true, int64_t *copies = nullptr);
