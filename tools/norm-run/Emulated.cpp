@@ -50,6 +50,12 @@ llvm::Error norm_run::loadEmulator() {
     return llvm::createStringError(llvm::Twine(libraryName) +
                                    " is of another version");
   functions = found;
+  return llvm::Error::success();
+}
+
+llvm::Error norm_run::countEmulated() {
+  if (llvm::Error error = loadEmulator())
+    return error;
   functions.enableCounters(true);
   return llvm::Error::success();
 }

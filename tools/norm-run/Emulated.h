@@ -20,7 +20,10 @@ namespace norm_run {
 /// until the process ends.
 llvm::Error loadEmulator();
 
-/// What kernels did to memory so far. The emulator is loaded.
+/// Also starts counting what kernels do to memory, which takes time.
+llvm::Error countEmulated();
+
+/// What was counted so far.
 std::string emulatorCounters();
 
 /// Kernels may touch the elements of an array while this lives.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Emulated.h"
 #include "Options.h"
 #include "Program.h"
 #include "Timing.h"
@@ -167,6 +168,9 @@ static llvm::Expected<bool> run(ModuleOp module, const Options &options) {
       return error;
     return program;
   };
+  if (options.gpuCounters)
+    if (llvm::Error error = countEmulated())
+      return error;
   auto program = runOn(options.target);
   if (!program)
     return program.takeError();
