@@ -1,4 +1,4 @@
-"""Times row norms beside copies of the same bytes and beside other libraries.
+"""Times norms beside copies of the same bytes and beside other libraries.
 
     ./dev bench                the suite, and errors against the mean of a row
     ./dev bench --peers        sets up the other libraries in .venv-peers
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "benchmarks")]
 
-from harness import accuracy, page, peers, report, session, suite  # noqa: E402
+from harness import accuracy, channels, page, peers, report, session, suite  # noqa: E402
 from harness.buffers import shapes_only  # noqa: E402
 from harness.native import CACHE, Native, compile_all  # noqa: E402
 from reported_cells import reported, selected, show  # noqa: E402
@@ -89,14 +89,21 @@ def enter_child(options):
 
 
 def chosen(options):
-    cases = (suite.sweep() if options.sweep else suite.quick() if options.quick
-             else suite.full() if options.full else suite.standard())
+    kind = "quick" if options.quick else "full" if options.full else "standard"
+    cases = suite.sweep() if options.sweep else [
+        case for family in (suite, channels) for case in getattr(family, kind)()]
     return suite.select(cases, options.filter)
+
+
+def arguments_of(case):
+    """What compiling a case needs of it."""
+    return channels.shapes_only(case) if case.is_channels else shapes_only(case)
 
 
 def plan(case, options):
     regimes = (("warm", "cold") if options.regime == "both" else (options.regime,)
-               if options.regime else ("warm",) if options.sweep else suite.regimes(case))
+               if options.regime else ("warm",) if options.sweep or case.is_channels
+               else suite.regimes(case))
     return session.Plan(options.rounds, options.target, regimes)
 
 
@@ -130,14 +137,15 @@ def timed(cases, options):
         print(text, flush=True)
     path = CHECKED if not options.rounds else SWEEP if options.sweep else RESULTS
     log(f"compiling {len(cases)} programs")
-    compile_all([lambda case=case: shapes_only(case) for case in cases])
+    compile_all([lambda case=case: arguments_of(case) for case in cases])
     enter_schedule(options)
     native = Native()
     wanted = [name for name in options.lanes.split(",") if name]
     lanes = peers.load(wanted or (SWEPT_LANES if options.sweep else ()), options.threads, native,
                        log)
     document = started(path, cases, lanes, options)
-    places = {case.name: place for place, case in enumerate(suite.full() + suite.quick())}
+    places = {case.name: place for place, case in enumerate(
+        suite.full() + channels.full() + suite.quick() + channels.quick())}
     for number, case in enumerate(cases):
         records = session.run_case(case, lanes, native, plan(case, options), log)
         document["records"] += records

@@ -7,8 +7,9 @@ from fnmatch import fnmatch
 from math import isnan
 
 from . import plots, report
+from .channels import ALL_FAMILIES
 from .session import DYNAMIC, OURS
-from .suite import FAMILIES, swept_extents
+from .suite import swept_extents
 
 # A drop of the ratio from the extents before it that a reader should see.
 DROP = 0.10
@@ -81,7 +82,7 @@ def family_table(records, family, element):
 def families_section(records):
     parts = []
     for element in dict.fromkeys(r["element"] for r in report.timed_records(records)):
-        for family in FAMILIES:
+        for family in ALL_FAMILIES:
             found = family_table(records, family, element)
             if found:
                 parts.append(f"### {family}, {element}\n\n{found}")
@@ -137,7 +138,7 @@ def peers_section(records):
         elif record.get("implementation") and lane not in (OURS, DYNAMIC):
             kernels.setdefault((lane, record["implementation"], record["note"]), set()).add(family)
     used = table(("peer", "kernel", "of", "note"), [
-        (lane, kernel, ", ".join(f for f in FAMILIES if f in found), note)
+        (lane, kernel, ", ".join(f for f in ALL_FAMILIES if f in found), note)
         for (lane, kernel, note), found in kernels.items()])
     left = table(("peer", "why not timed", "cases"), [
         (lane, text, len(cases) if len(cases) > 2 else "; ".join(cases))
@@ -159,7 +160,7 @@ def drops(records):
     """(case, its ratio, the lower of its neighbours' ratios) where one extent is slower
     than both that surround it."""
     found = []
-    for family in FAMILIES:
+    for family in ALL_FAMILIES:
         for steps in swept_extents().values():
             ratios = {}
             for record in report.timed_records(records):

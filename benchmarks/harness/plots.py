@@ -1,8 +1,9 @@
 """The pictures of docs/Performance.md: SVG, the same bytes for the same results."""
 
 from . import report
+from .channels import ALL_FAMILIES
 from .session import OURS, ROOFS
-from .suite import FAMILIES, swept_extents
+from .suite import swept_extents
 
 # This project, then peers in the order of the tables.
 COLOURS = {OURS: "#c02020", "torch": "#7a9cc6", "torch.compile": "#35618f", "onednn": "#3a3a3a",
@@ -34,7 +35,7 @@ def bars(path, records):
     pyplot = library()
     panels = []
     for element in dict.fromkeys(r["element"] for r in report.timed_records(records)):
-        for family in FAMILIES:
+        for family in ALL_FAMILIES:
             cases = [lanes for lanes in report.by_case(records).values()
                      if lanes["plain"]["family"] == family
                      and lanes["plain"]["element"] == element]

@@ -5,8 +5,8 @@ import platform
 from math import exp, log
 from pathlib import Path
 
+from .channels import ALL_FAMILIES
 from .session import DYNAMIC, OURS, ROOFS
-from .suite import FAMILIES
 
 
 def machine():
@@ -72,7 +72,7 @@ def families(records):
             record = lanes[OURS]
             groups.setdefault((record["family"], record["element"]), []).append(record)
     found = {}
-    for key in sorted(groups, key=lambda k: (k[1] != "f32", list(FAMILIES).index(k[0]), k[1])):
+    for key in sorted(groups, key=lambda k: (k[1] != "f32", ALL_FAMILIES.index(k[0]), k[1])):
         group = groups[key]
         compared = [record for record in group if "ratio_to_best" in record]
         aimed = [record for record in group if record.get("target")]

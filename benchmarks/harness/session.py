@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from . import timing
-from .buffers import Arena, Buffers, Data, error, is_right
+from . import buffers as rows
+from . import channels, suite, timing
+from .buffers import Arena, is_right
 from .peers import Unsupported, first_line
-from .suite import target
 
 ROOFS = {"plain": False, "non-temporal": True}
 # This project: its lane, and that of code that knows no extent.
@@ -30,6 +30,12 @@ class Plan:
     regimes: tuple = ("warm",)
 
 
+def made(case, arena, data):
+    """One set of arrays of a case."""
+    kind = channels.ChannelBuffers if case.is_channels else rows.Buffers
+    return kind(case, data, arena)
+
+
 def cold_bytes():
     try:
         text = Path("/sys/devices/system/cpu/cpu0/cache/index3/size").read_text().strip()
@@ -44,9 +50,11 @@ def checked(peer, case, data, buffers, log):
     record = {"case": case.name, "lane": peer.name}
     buffers.clear()
     try:
-        prepared = peer.prepare(case, buffers)
+        prepare = peer.prepare_channels if case.is_channels else peer.prepare
+        prepared = prepare(case, buffers)
         bound = prepared.bind(buffers)
         bound.loop(1)
+        error = channels.error if case.is_channels else rows.error
         errors = error(case, data, bound.results())
     except Unsupported as reason:
         return None, None, {**record, "skipped": str(reason)}
@@ -65,13 +73,14 @@ def buffer_sets(case, data, arena, first, regime):
     if regime == "warm":
         return [first]
     count = max(2, -(-cold_bytes() // first.nbytes()))
-    return [first] + [Buffers(case, data, arena) for _ in range(count - 1)]
+    return [first] + [made(case, arena, data) for _ in range(count - 1)]
 
 
 def run_case(case, peers, native, plan, log):
     """Records of all lanes of a case."""
-    arena, data = Arena(), Data.of(case)
-    buffers = Buffers(case, data, arena)
+    arena = Arena()
+    data = (channels.ChannelData if case.is_channels else rows.Data).of(case)
+    buffers = made(case, arena, data)
     records, lanes = [], {}
     for peer in peers:
         prepared, bound, record = checked(peer, case, data, buffers, log)
@@ -128,7 +137,7 @@ def summarized(case, regime, times, known):
         if name == DYNAMIC and OURS in times:
             record["ratio_to_static"] = timing.ratio(times[OURS], seconds)
         if name == OURS:
-            record["target"] = target(case)
+            record["target"] = (channels if case.is_channels else suite).target(case)
             if best:
                 record.update(best_peer=best, ratio_to_best=timing.ratio(times[best], seconds))
         records.append(record)

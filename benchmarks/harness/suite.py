@@ -34,6 +34,7 @@ class Case:
     shape: tuple
     element: str = "f32"
     packed: int = 0
+    is_channels = False
 
     @property
     def name(self):

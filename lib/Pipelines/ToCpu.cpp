@@ -22,6 +22,7 @@ void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
   configure.streamBytes = target.streamBytes;
 
   // Each norm and its neighbours: one loop over tiles, in vector form.
+  pm.addPass(createMergeAxesPass());
   pm.addPass(createSplitGradientsPass());
   pm.addPass(createConfigureNormPass(configure));
   pm.addPass(createTileNormPass());

@@ -20,6 +20,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace mlir::norm {
@@ -158,12 +159,60 @@ static Value copyToScratch(OpBuilder &builder, Location loc, Value arg) {
   return scratch;
 }
 
+/// The ops that merge dimensions of `tensor`. One element has no strides.
+static SmallVector<tensor::CollapseShapeOp> findMerges(Value tensor) {
+  SmallVector<tensor::CollapseShapeOp> merges;
+  for (Operation *user : tensor.getUsers())
+    if (auto merge = dyn_cast<tensor::CollapseShapeOp>(user))
+      if (merge.getResultType().getRank() > 0)
+        merges.push_back(merge);
+  return merges;
+}
+
+/// A view of `arg` with the dimensions merged that `merge` does; the strides
+/// are known to allow it, see buildMergeTest.
+static Value mergeDims(OpBuilder &builder, Value arg,
+                       tensor::CollapseShapeOp merge) {
+  Location loc = merge.getLoc();
+  auto type = cast<MemRefType>(arg.getType());
+  auto known = type.getStridesAndOffset().first;
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, arg);
+  ArrayRef<int64_t> shape = merge.getResultType().getShape();
+  SmallVector<int64_t> strides;
+  SmallVector<OpFoldResult> sizes, steps;
+  for (auto [extent, group] :
+       llvm::zip_equal(shape, merge.getReassociationIndices())) {
+    int64_t last = group.back();
+    strides.push_back(known[last]);
+    steps.push_back(ShapedType::isStatic(known[last])
+                        ? OpFoldResult(builder.getIndexAttr(known[last]))
+                        : OpFoldResult(metadata.getStrides()[last]));
+    if (ShapedType::isStatic(extent)) {
+      sizes.push_back(builder.getIndexAttr(extent));
+      continue;
+    }
+    Value size = metadata.getSizes()[last];
+    for (int64_t dim : ArrayRef(group).drop_back())
+      size =
+          arith::MulIOp::create(builder, loc, size, metadata.getSizes()[dim]);
+    sizes.push_back(size);
+  }
+  auto mergedType =
+      MemRefType::get(shape, type.getElementType(),
+                      StridedLayoutAttr::get(builder.getContext(),
+                                             ShapedType::kDynamic, strides));
+  return memref::ReinterpretCastOp::create(
+      builder, loc, mergedType, metadata.getBaseBuffer(),
+      OpFoldResult(metadata.getOffset()), sizes, steps);
+}
+
 /// Replaces tensor arguments of `func` by strided memrefs that are only read,
 /// and tensor results by contiguous memrefs that are only written.
 static void rewriteSignature(func::FuncOp func, bool unitInnerStride) {
   Block &body = func.getBody().front();
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   Location loc = func.getLoc();
+  SmallVector<tensor::CollapseShapeOp> merges;
 
   for (auto [i, arg] : llvm::enumerate(body.getArguments())) {
     auto type = dyn_cast<RankedTensorType>(arg.getType());
@@ -171,7 +220,9 @@ static void rewriteSignature(func::FuncOp func, bool unitInnerStride) {
       continue;
     arg.setType(stridedType(type, unitInnerStride));
     Value buffer = arg;
-    if (func.getArgAttr(i, kInplaceAttrName))
+    // A copy is contiguous.
+    bool isCopied = func.getArgAttr(i, kInplaceAttrName) != nullptr;
+    if (isCopied)
       buffer = copyToScratch(builder, loc, arg);
     auto tensor = bufferization::ToTensorOp::create(builder, loc, type, buffer,
                                                     /*restrict=*/true);
@@ -179,7 +230,19 @@ static void rewriteSignature(func::FuncOp func, bool unitInnerStride) {
       return use.getOwner() != tensor &&
              !isa<memref::DimOp, memref::CopyOp>(use.getOwner());
     });
+    if (isCopied)
+      continue;
+    for (tensor::CollapseShapeOp merge : findMerges(tensor)) {
+      merge.replaceAllUsesWith(
+          bufferization::ToTensorOp::create(
+              builder, merge.getLoc(), merge.getResultType(),
+              mergeDims(builder, arg, merge), /*restrict=*/true)
+              .getResult());
+      merges.push_back(merge);
+    }
   }
+  for (tensor::CollapseShapeOp merge : merges)
+    merge.erase();
 
   auto ret = cast<func::ReturnOp>(body.getTerminator());
   builder.setInsertionPoint(ret);
@@ -194,6 +257,13 @@ static void rewriteSignature(func::FuncOp func, bool unitInnerStride) {
     }
     Value out = body.addArgument(
         MemRefType::get(type.getShape(), type.getElementType()), loc);
+    // Dimensions that were split last are so in the buffer.
+    auto split = value.getDefiningOp<tensor::ExpandShapeOp>();
+    if (split && split.getSrcType().getRank() > 0) {
+      value = split.getSrc();
+      out = memref::CollapseShapeOp::create(builder, loc, out,
+                                            split.getReassociationIndices());
+    }
     auto store = bufferization::MaterializeInDestinationOp::create(
         builder, ret.getLoc(), /*result=*/Type(), value, out,
         /*restrict=*/true);
@@ -211,25 +281,80 @@ static void rewriteSignature(func::FuncOp func, bool unitInnerStride) {
   func.setArgAttrsAttr(builder.getArrayAttr(argAttrs));
 }
 
-/// Whether every strided argument has inner stride 1, or no second element
-/// along its innermost dimension. Null if no argument can have another stride.
-static Value buildUnitStrideTest(OpBuilder &builder, Location loc,
-                                 ArrayRef<BlockArgument> strided) {
-  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  Value all;
-  for (BlockArgument arg : strided) {
-    auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, arg);
-    Value isUnit = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                         metadata.getStrides().back(), one);
-    Value isShort =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule,
-                              metadata.getSizes().back(), one);
-    Value fits = arith::OrIOp::create(builder, loc, isUnit, isShort);
-    all =
-        all ? arith::AndIOp::create(builder, loc, all, fits).getResult() : fits;
+namespace {
+/// What the fast body takes for granted of an argument's memory.
+struct Layout {
+  unsigned argument;
+  /// The innermost stride is 1.
+  bool isUnit;
+  /// Groups of dimensions that lie in a row, each a list of lists.
+  SmallVector<SmallVector<ReassociationIndices>> merges;
+};
+} // namespace
+
+/// What the body of `func`, still on tensors, is to take for granted.
+static SmallVector<Layout> findLayouts(func::FuncOp func, bool isUnit) {
+  SmallVector<Layout> layouts;
+  for (auto [i, arg] : llvm::enumerate(func.getArguments())) {
+    auto type = dyn_cast<RankedTensorType>(arg.getType());
+    if (!type || type.getRank() == 0)
+      continue;
+    Layout layout{static_cast<unsigned>(i), isUnit, {}};
+    if (!func.getArgAttr(i, kInplaceAttrName))
+      for (tensor::CollapseShapeOp merge : findMerges(arg))
+        if (!llvm::is_contained(layout.merges, merge.getReassociationIndices()))
+          layout.merges.push_back(merge.getReassociationIndices());
+    if (isUnit || !layout.merges.empty())
+      layouts.push_back(layout);
   }
-  return all;
+  return layouts;
 }
+
+namespace {
+/// Builds the conjunction of comparisons of sizes and strides.
+class LayoutTest {
+public:
+  LayoutTest(OpBuilder &builder, Location loc)
+      : builder(builder), loc(loc),
+        one(arith::ConstantIndexOp::create(builder, loc, 1)) {}
+
+  /// `arg` lies as `layout` says. A stride does not matter where there is no
+  /// second element along its dimension.
+  void add(Value arg, const Layout &layout) {
+    auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, arg);
+    SmallVector<Value> strides(metadata.getStrides());
+    auto expect = [&](int64_t dim, Value stride) {
+      Value isEqual = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::eq, strides[dim], stride);
+      Value isShort =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule,
+                                metadata.getSizes()[dim], one);
+      Value fits = arith::OrIOp::create(builder, loc, isEqual, isShort);
+      all = all ? arith::AndIOp::create(builder, loc, all, fits).getResult()
+                : fits;
+    };
+    if (layout.isUnit) {
+      expect(strides.size() - 1, one);
+      strides.back() = one;
+    }
+    for (ArrayRef<ReassociationIndices> groups : layout.merges)
+      for (const ReassociationIndices &group : groups) {
+        Value step = strides[group.back()];
+        for (size_t i = group.size() - 1; i > 0; --i) {
+          step = arith::MulIOp::create(builder, loc, step,
+                                       metadata.getSizes()[group[i]]);
+          expect(group[i - 1], step);
+        }
+      }
+  }
+  Value get() const { return all; }
+
+private:
+  OpBuilder &builder;
+  Location loc;
+  Value one, all;
+};
+} // namespace
 
 /// Calls `callee` on arguments in the types that it takes.
 static func::CallOp buildCall(OpBuilder &builder, Location loc,
@@ -253,55 +378,50 @@ static Block *startBody(OpBuilder &builder, func::FuncOp func) {
   return builder.createBlock(&func.getBody(), {}, argTypes, argLocs);
 }
 
-/// Moves the body of `func` to a private function that may assume that
-/// arguments have inner stride 1. What takes its place tests that, and lets
-/// another private function copy arguments that have other strides: one read of
-/// each element is all that these are good for, and a second body would take
-/// as long to compile as the first.
-static void specialize(func::FuncOp func, ArrayRef<unsigned> stridedArgs,
+/// Moves the body of `func`, still on tensors, to a private function that takes
+/// `layouts` for granted. What takes its place tests that, and lets another
+/// private function copy arguments that lie otherwise: one read of each element
+/// is all that these are good for, and a second body would take as long to
+/// compile as the first.
+static void specialize(func::FuncOp func, ArrayRef<Layout> layouts,
+                       bool unitInnerStride, bool unitEntry,
                        SymbolTable &symbols) {
   OpBuilder builder(func);
   Location loc = func.getLoc();
   auto internal =
       LLVM::LinkageAttr::get(func.getContext(), LLVM::Linkage::Internal);
-  auto addClone = [&](StringRef suffix) {
+  auto addClone = [&](StringRef suffix, bool isUnit) {
     auto clone = cast<func::FuncOp>(func->clone());
     clone.setName((func.getName() + suffix).str());
+    rewriteSignature(clone, isUnit);
     clone.setPrivate();
     clone->setAttr("llvm.linkage", internal);
     symbols.insert(clone, std::next(Block::iterator(func)));
     return clone;
   };
-  func::FuncOp anyStride = addClone("__strided");
-  func::FuncOp unitStride = addClone("__unit");
-
-  // The same body on more precise types.
-  Block &unitBody = unitStride.getBody().front();
-  for (unsigned i : stridedArgs) {
-    BlockArgument arg = unitBody.getArgument(i);
-    arg.setType(stridedType(cast<ShapedType>(arg.getType()),
-                            /*unitInnerStride=*/true));
-  }
-  unitStride.setType(builder.getFunctionType(unitBody.getArgumentTypes(),
-                                             unitStride.getResultTypes()));
+  func::FuncOp anyStride = addClone("__strided", unitEntry);
+  func::FuncOp fast =
+      addClone(unitInnerStride ? "__unit" : "__merged", unitInnerStride);
+  rewriteSignature(func, unitEntry);
 
   // A function of its own, so that no pass makes scratch memory earlier.
   anyStride->setAttr(kCopiesArgumentsAttrName, builder.getUnitAttr());
   Block *copying = startBody(builder, anyStride);
   SmallVector<Value> copies(copying->getArguments());
-  for (unsigned i : stridedArgs)
-    copies[i] = copyToScratch(builder, loc, copies[i]);
-  auto onCopies = buildCall(builder, loc, unitStride, copies);
+  for (const Layout &layout : layouts)
+    copies[layout.argument] =
+        copyToScratch(builder, loc, copies[layout.argument]);
+  auto onCopies = buildCall(builder, loc, fast, copies);
   func::ReturnOp::create(builder, loc, onCopies.getResults());
 
   Block *body = startBody(builder, func);
-  SmallVector<BlockArgument> strided;
-  for (unsigned i : stridedArgs)
-    strided.push_back(body->getArgument(i));
-  Value isUnit = buildUnitStrideTest(builder, loc, strided);
-  auto branch = scf::IfOp::create(builder, loc, func.getResultTypes(), isUnit,
-                                  /*withElseRegion=*/true);
-  for (auto [block, callee] : {std::pair(branch.thenBlock(), unitStride),
+  LayoutTest test(builder, loc);
+  for (const Layout &layout : layouts)
+    test.add(body->getArgument(layout.argument), layout);
+  auto branch =
+      scf::IfOp::create(builder, loc, func.getResultTypes(), test.get(),
+                        /*withElseRegion=*/true);
+  for (auto [block, callee] : {std::pair(branch.thenBlock(), fast),
                                std::pair(branch.elseBlock(), anyStride)}) {
     if (!block->empty())
       block->back().erase();
@@ -330,14 +450,13 @@ struct EntryAbi : public norm::impl::EntryAbiPassBase<EntryAbi> {
         continue;
       if (failed(checkSignature(func)) || failed(checkBody(func)))
         return signalPassFailure();
-      SmallVector<unsigned> strided;
-      for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
-        if (auto tensor = dyn_cast<RankedTensorType>(type))
-          if (tensor.getRank() > 0)
-            strided.push_back(i);
-      rewriteSignature(func, strides == EntryStrides::Unit);
-      if (strides == EntryStrides::Dispatch && !strided.empty())
-        specialize(func, strided, symbols);
+      bool isUnit = strides != EntryStrides::Any;
+      bool unitEntry = strides == EntryStrides::Unit;
+      SmallVector<Layout> layouts = findLayouts(func, isUnit && !unitEntry);
+      if (layouts.empty())
+        rewriteSignature(func, unitEntry);
+      else
+        specialize(func, layouts, isUnit, unitEntry, symbols);
       func->setAttr(kCInterfaceAttrName, UnitAttr::get(&getContext()));
     }
   }

@@ -66,6 +66,38 @@ func.func @shares_memory(%x: tensor<?xf32> {norm.inplace = 0}) -> tensor<?xf32> 
   return %x : tensor<?xf32>
 }
 
+// Dimensions that the body merges are merged by a view where strides allow; else
+// the argument is copied. Dimensions that it splits last are split in the
+// result's buffer.
+// ONE-BODY-LABEL: func.func @merged(
+// ONE-BODY-SAME: %[[X:.*]]: memref<?x3x5xf32, strided<[?, ?, 1], offset: ?>>, %[[OUT:.*]]: memref<?x3x5xf32>)
+// ONE-BODY: %{{.*}}, %{{.*}}, %{{.*}}:3, %[[STRIDES:.*]]:3 = memref.extract_strided_metadata %[[X]]
+// ONE-BODY: arith.cmpi eq, %[[STRIDES]]#1, %{{.*}} : index
+// ONE-BODY: scf.if
+// ONE-BODY-NEXT: call @merged__unit(%[[X]], %[[OUT]])
+// ONE-BODY: call @merged__strided(%[[X]], %[[OUT]])
+// ONE-BODY-LABEL: func.func private @merged__unit(
+// ONE-BODY-SAME: %[[X:.*]]: memref<?x3x5xf32, strided<[?, ?, 1], offset: ?>>, %[[OUT:.*]]: memref<?x3x5xf32>)
+// ONE-BODY: %[[BASE:.*]], %[[OFFSET:.*]], %[[SIZES:.*]]:3, %[[STRIDES:.*]]:3 = memref.extract_strided_metadata %[[X]]
+// ONE-BODY: %[[VIEW:.*]] = memref.reinterpret_cast %[[BASE]] to offset: [%[[OFFSET]]], sizes: [%[[SIZES]]#0, 15], strides: [%[[STRIDES]]#0, 1]
+// ONE-BODY: bufferization.to_tensor %[[VIEW]] restrict
+// ONE-BODY-NOT: tensor.collapse_shape
+// ONE-BODY: %[[FLAT:.*]] = memref.collapse_shape %[[OUT]] {{\[}}[0], [1, 2]]
+// ONE-BODY: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[FLAT]]
+// ONE-BODY-LABEL: func.func private @merged__strided(
+// ONE-BODY: memref.copy
+// ONE-BODY: call @merged__unit
+// PLAIN-LABEL: func.func private @merged__merged(
+// PLAIN: memref.reinterpret_cast {{.*}} strides: [%{{.*}}#0, %{{.*}}#2] : {{.*}} to memref<?x15xf32, strided<[?, ?], offset: ?>>
+func.func @merged(%x: tensor<?x3x5xf32>) -> tensor<?x3x5xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x3x5xf32>
+  %flat = tensor.collapse_shape %x [[0], [1, 2]] : tensor<?x3x5xf32> into tensor<?x15xf32>
+  %sum = arith.addf %flat, %flat : tensor<?x15xf32>
+  %y = tensor.expand_shape %sum [[0], [1, 2]] output_shape [%n, 3, 5] : tensor<?x15xf32> into tensor<?x3x5xf32>
+  return %y : tensor<?x3x5xf32>
+}
+
 // CHECK-LABEL: func.func private @internal(%{{.*}}: tensor<4xf32>) -> tensor<4xf32>
 // CHECK-NOT: llvm.emit_c_interface
 func.func private @internal(%x: tensor<4xf32>) -> tensor<4xf32> {

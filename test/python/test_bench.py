@@ -10,7 +10,7 @@ from norm.tools import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from harness import page, report, session, suite, timing  # noqa: E402
+from harness import channels, page, report, session, suite, timing  # noqa: E402
 from harness.buffers import (  # noqa: E402
     Arena,
     Buffers,
@@ -264,6 +264,47 @@ def test_our_own_lane_is_right(native):
         assert max(records[lane]["errors"].values()) < 1e-5
     # The second is no peer of the first.
     assert "ratio_to_static" in records["norm.dynamic"] and "best_peer" not in records["norm"]
+
+
+OF_IMAGES = [channels.ChannelCase(family, (3, 10, 3, 5), layout, groups=5)
+             for family, layout in zip(channels.FAMILIES, channels.LAYOUTS * 3, strict=False)]
+
+
+@pytest.mark.parametrize("case", OF_IMAGES, ids=text)
+def test_images_repeat_a_block_of_channels_that_the_oracle_sees(case, monkeypatch):
+    monkeypatch.setattr("harness.channels.BLOCK_ELEMENTS", 1)
+    assert case.repeated_channels == (6 if case.is_grouped else 3)
+    data = channels.ChannelData.of(case)
+    buffers = channels.ChannelBuffers(case, data, Arena())
+    whole = buffers.call().reference()
+    found = {name: whole[name] for name in data.expected} if case.is_backward else {"y": whole.y}
+    for name, values in found.items():
+        buffers[name][...] = values
+    assert is_right(case, channels.error(case, data, buffers.results()))
+    last = buffers[list(found)[0]]
+    last[-1, -1, -1, -1] += 1e-2 * np.abs(last).max()
+    assert not is_right(case, channels.error(case, data, buffers.results()))
+
+
+def test_our_own_lane_is_right_on_images(native):
+    for case in OF_IMAGES[1:4:2]:
+        lanes = [Norm(1, native), Oracle()]
+        records = {r["lane"]: r for r in session.run_case(case, lanes, native, PLAN, print)}
+        assert records["norm"]["microseconds"] > 0
+        assert max(records["norm"]["errors"].values()) < 1e-5
+        # A library that was not told about images.
+        assert records["oracle"]["skipped"]
+
+
+def test_the_suite_has_norms_of_images():
+    standard = channels.standard()
+    assert {case.family for case in standard} == set(channels.FAMILIES)
+    assert {case.layout for case in standard} == set(channels.LAYOUTS)
+    assert {case.name for case in standard} < {case.name for case in channels.full()}
+    case = channels.ChannelCase("bn_train_backward", (16, 64, 112, 112), "nhwc")
+    assert case.lies == (16, 112, 112, 64) and case.roof == "triad"
+    assert case.least_bytes == 3 * 16 * 112 * 112 * 64 * 4
+    assert channels.target(case) == ("ratio", 0.65)
 
 
 # ---- the page -------------------------------------------------------------------

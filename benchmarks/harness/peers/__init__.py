@@ -51,6 +51,10 @@ class Peer:
         """Compiles the case; Unsupported, or the library's own error, if it cannot."""
         raise NotImplementedError
 
+    def prepare_channels(self, case, buffers):
+        """The same for a norm of images, a channels.ChannelCase."""
+        raise Unsupported("no norms of images here")
+
     def forget(self):
         """Drops what was kept for the last case."""
 

@@ -37,6 +37,8 @@ class Norm(Peer):
             return Bound(self.native.loop(call, keep=(words, target)), target.results)
         return Prepared(bind, impl="norm-to-cpu, clang -O3")
 
+    prepare_channels = prepare
+
 
 class Dynamic(Norm):
     name = "norm.dynamic"

@@ -26,7 +26,7 @@ Handle, Size, Flags, Code = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint, cty
 # Enumerators and argument numbers of dnnl_types.h.
 CPU, IN_ORDER, BINARY_ADD, QUERY_IMPLEMENTATION = 1, 1, 0x1FFF0, 8
 FORWARD_TRAINING, FORWARD_INFERENCE, BACKWARD = 64, 96, 128
-USE_SCALE, USE_SHIFT, RMS_NORM = 2, 4, 32
+GIVEN_STATISTICS, USE_SCALE, USE_SHIFT, RMS_NORM = 1, 2, 4, 32
 TYPES = {"f16": 1, "bf16": 2, "f32": 3}
 RUNTIMES = {1: "sequential", 2: "OpenMP", 4: "TBB", 8: "thread pool", 512: "SYCL"}
 ARGUMENTS = {"x": 1, "residual": 2, "y": 17, "mean": 49, "variance": 50, "scale": 51,
@@ -43,6 +43,12 @@ FUNCTIONS = {
         (Handle, Handle, Code, *[Handle] * 3, Code, ctypes.c_float, Flags, Handle),
     "dnnl_layer_normalization_backward_primitive_desc_create_v2":
         (Handle, Handle, Code, *[Handle] * 4, Code, Code, ctypes.c_float, Flags, Handle, Handle),
+    "dnnl_batch_normalization_forward_primitive_desc_create":
+        (Handle, Handle, Code, Handle, Handle, ctypes.c_float, Flags, Handle),
+    "dnnl_batch_normalization_backward_primitive_desc_create":
+        (Handle, Handle, Code, *[Handle] * 3, ctypes.c_float, Flags, Handle, Handle),
+    "dnnl_group_normalization_forward_primitive_desc_create":
+        (Handle, Handle, Code, Handle, Handle, ctypes.c_int64, ctypes.c_float, Flags, Handle),
     "dnnl_primitive_desc_query": (Handle, Code, Code, Handle),
     "dnnl_primitive_create": (Handle, Handle),
     "dnnl_primitive_execute": (Handle, Handle, Code, Handle),
@@ -177,6 +183,41 @@ class OneDNN(Peer):
                         ", ".join(self.implementation(plan) for plan, _ in steps),
                         "parameters in f32")
 
+    def prepare_channels(self, case, buffers):
+        """Strides say how images lie. Parameters and statistics are f32."""
+        order = [axis for axis in range(len(case.shape)) if axis != 1]
+        order = [0, 1, *order[1:]] if case.layout == "nchw" else [*order, 1]
+        strides = [int(np.prod([case.shape[a] for a in order[order.index(axis) + 1:]]))
+                   for axis in range(len(case.shape))]
+        x = self.description(case.shape, case.element, strides)
+        row = self.description((case.shape[1],), "f32")
+        parameters = {"scale": ("scale_f32", row), "shift": ("shift_f32", row)}
+        forward = "dnnl_batch_normalization_forward_primitive_desc_create"
+        arrays = {"x": ("x", x), "y": ("y", x), **parameters}
+        flags = USE_SCALE | USE_SHIFT
+        if case.is_backward:
+            hint = self.made(forward, self.engine, FORWARD_TRAINING, x, x, EPSILON, flags, None)
+            plan = self.made("dnnl_batch_normalization_backward_primitive_desc_create",
+                             self.engine, BACKWARD, x, x, x, EPSILON, flags, hint, None)
+            arrays = {name: (name, x) for name in ("x", "dy", "dx")}
+            arrays.update(mean=("mean", row), variance=("variance", row),
+                          scale=("scale_f32", row), dscale=("dscale", row),
+                          dshift=("dshift", row))
+        elif case.family == "bn_inference":
+            plan = self.made(forward, self.engine, FORWARD_INFERENCE, x, x, EPSILON,
+                             flags | GIVEN_STATISTICS, None)
+            arrays.update(mean=("mean", row), variance=("variance", row))
+        elif case.family == "bn_train":
+            plan = self.made(forward, self.engine, FORWARD_TRAINING, x, x, EPSILON, flags, None)
+            arrays.update(mean=("saved_mean", row), variance=("saved_variance", row))
+        else:
+            groups = case.groups if case.is_grouped else case.shape[1]
+            plan = self.made("dnnl_group_normalization_forward_primitive_desc_create",
+                             self.engine, FORWARD_INFERENCE, x, x, groups, EPSILON, flags, None)
+        made = [(self.made("dnnl_primitive_create", plan), arrays)]
+        return Prepared(lambda target: self.bind(made, target), self.implementation(plan),
+                        "parameters in f32")
+
     def implementation(self, plan):
         text = ctypes.c_char_p()
         self.functions["dnnl_primitive_desc_query"](plan, QUERY_IMPLEMENTATION, 0,
@@ -188,13 +229,18 @@ class OneDNN(Peer):
         # Gradients of parameters are f32 whatever x is.
         sums = {name: np.empty(array.shape, np.float32)
                 for name, array in target.results().items() if name in ("dscale", "dshift")}
-        calls, kept = [], [target, steps, sums]
+        # What a training norm saves for its gradient.
+        saved = {name: np.empty(target["scale_f32"].shape, np.float32)
+                 for _, arrays in steps for name, _ in arrays.values() if name.startswith("saved")}
+        memory_of = {**saved, **sums}
+        calls, kept = [], [target, steps, memory_of]
         execute = address(self.functions["dnnl_primitive_execute"])
         for primitive, arrays in steps:
             arguments = (Argument * len(arrays))()
             for slot, (place, (name, shape)) in zip(arguments, arrays.items(), strict=True):
                 memory = self.made("dnnl_memory_create", shape, self.engine,
-                                   sums.get(name, target[name]).ctypes.data)
+                                   (memory_of[name] if name in memory_of
+                                    else target[name]).ctypes.data)
                 slot.argument, slot.memory = ARGUMENTS[place], memory
                 kept.append(memory)
             kept.append(arguments)

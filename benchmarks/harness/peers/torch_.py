@@ -44,6 +44,32 @@ def formulas(torch, case):
     return names, forward, f"add, {impl}" if case.has_residual else impl
 
 
+def channel_formulas(torch, case):
+    """The same for norms of images, [samples, channels, *space]."""
+    aten, functional = torch.ops.aten, torch.nn.functional
+    if case.family == "bn_train_backward":
+        def gradient(dy, x, mean, rstd, scale):
+            return aten.native_batch_norm_backward(
+                dy, x, scale, None, None, mean, rstd, True, EPSILON, [True, True, True])
+        return ("dy", "x", "mean", "rstd", "scale"), gradient, "native_batch_norm_backward"
+    if case.family == "bn_train":
+        def forward(x, scale, shift):
+            return aten.native_batch_norm(x, scale, shift, None, None, True, 0.1, EPSILON)[:1]
+        return ("x", "scale", "shift"), forward, "native_batch_norm"
+    if case.family == "bn_inference":
+        def forward(x, mean, variance, scale, shift):
+            return (functional.batch_norm(x, mean, variance, scale, shift, False, 0.0, EPSILON),)
+        return ("x", "mean", "variance", "scale", "shift"), forward, "batch_norm"
+    if case.family == "gn":
+        def forward(x, scale, shift):
+            return (functional.group_norm(x, case.groups, scale, shift, EPSILON),)
+        return ("x", "scale", "shift"), forward, "group_norm"
+
+    def forward(x, scale, shift):
+        return (functional.instance_norm(x, weight=scale, bias=shift, eps=EPSILON),)
+    return ("x", "scale", "shift"), forward, "instance_norm"
+
+
 class Eager(Peer):
     name = "torch"
 
@@ -54,12 +80,14 @@ class Eager(Peer):
         torch.set_grad_enabled(False)
         self.torch, self.version = torch, torch.__version__
 
-    def tensor(self, name, array):
+    def tensor(self, name, array, is_channels):
         torch = self.torch
         if array.dtype.name == "bfloat16":
             return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
         tensor = torch.from_numpy(array)
-        return tensor.view(-1, 1) if name in ("mean", "rstd") else tensor
+        # Of rows; of images there is one a channel.
+        is_row = name in ("mean", "rstd") and not is_channels
+        return tensor.view(-1, 1) if is_row else tensor
 
     def array(self, tensor, like):
         tensor = tensor.contiguous()
@@ -71,21 +99,31 @@ class Eager(Peer):
         return function
 
     def prepare(self, case, buffers):
-        names, function, impl = formulas(self.torch, case)
+        return self.planned(*formulas(self.torch, case))
+
+    def prepare_channels(self, case, buffers):
+        return self.planned(*channel_formulas(self.torch, case), is_last=case.layout == "nhwc")
+
+    def planned(self, names, function, impl, is_last=False):
+        """is_last: images lie with their channels last, which PyTorch has as strides."""
         function = self.compiled(function)
         # One place for the results of all buffers: memory is used again at once.
         kept = [None]
 
         def bind(target):
-            tensors = [self.tensor(name, target[name]) for name in names]
+            tensors = [self.tensor(name, target[name], target.case.is_channels)
+                       for name in names]
+            if is_last:
+                tensors = [t.movedim(-1, 1) if t.ndim > 2 else t for t in tensors]
 
             def call():
                 kept[0] = None
                 kept[0] = function(*tensors)
 
             def results():
+                values = [v.movedim(1, -1) if is_last and v.ndim > 2 else v for v in kept[0]]
                 return {name: self.array(value, array) for (name, array), value
-                        in zip(target.results().items(), kept[0], strict=False)}
+                        in zip(target.results().items(), values, strict=False)}
             return Bound(repeat(call), results)
         return Prepared(bind, self.describe(impl), "allocates its results")
 

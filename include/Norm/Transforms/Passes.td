@@ -26,6 +26,27 @@ def LowerNormToLinalgPass : Pass<"norm-lower-to-linalg"> {
   ];
 }
 
+def MergeAxesPass : Pass<"norm-merge-axes"> {
+  let summary = "make one axis of neighbouring axes that a norm treats alike";
+  let description = [{
+    Adjacent axes that a norm reduces, that no group splits, and along both or
+    neither of which scale and shift vary, lie in a row in memory and are one to
+    the norm: height and width of an image, the whole of a channel-last batch. The
+    op gets one axis in their place, between reshapes; elementwise neighbours
+    lose the same loops, so that only reshapes of arguments and results are left,
+    which `norm-entry-abi` takes in.
+
+    Kept axes stay as they are: they may lie apart in memory, as the heads of
+    packed projections do. An op is left alone, with a remark, where a neighbour
+    tells its axes apart, or where x or what is read of a result is a slice.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::norm::NormDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def SplitGradientsPass : Pass<"norm-split-gradients"> {
   let summary = "make gradients that sum over different axes ops of their own";
   let description = [{
@@ -483,6 +504,11 @@ def EntryAbiPass : Pass<"norm-entry-abi", "::mlir::ModuleOp"> {
     stride 1. `@f` tests the strides and calls it, or `@f__strided`, which copies
     the arguments to scratch memory first. With `any` there is a general body
     alone, with `unit` the fast one: the caller then promises inner stride 1.
+
+    Where the body merges dimensions of an argument (`tensor.collapse_shape`), a
+    view does it if strides allow, which is tested at run time; else the argument
+    is copied to scratch memory first. A result whose dimensions were split last
+    is computed in a view of its buffer.
 
     Fails on unranked tensors, on more than one block, on calls that pass
     tensors (run `inline` first) and on norm ops (run `norm-lower-to-linalg`).
