@@ -126,9 +126,6 @@ struct MapToRegisters
                  DropUncoveredDims<vector::TransferWriteOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
 
-    // Loops over the tiles of a range.
-    getOperation()->walk(
-        [](scf::ForOp loop) { loop->removeAttr(kStrategyAttrName); });
     IRRewriter rewriter(&getContext());
     for (scf::ForallOp loop : loops) {
       auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
@@ -138,6 +135,9 @@ struct MapToRegisters
       if (streamStores(rewriter, loop, strategy.getStreamBytes(), isa))
         loop->setAttr(kStreamsAttrName, rewriter.getUnitAttr());
     }
+    // Loops over the tiles of a range, and over the rows of a tile.
+    getOperation()->walk(
+        [](scf::ForOp loop) { loop->removeAttr(kStrategyAttrName); });
   }
 };
 } // namespace

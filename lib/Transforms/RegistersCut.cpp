@@ -14,6 +14,7 @@
 
 #include "RegistersStream.h"
 
+#include "Norm/IR/NormDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -145,6 +146,32 @@ void Streamer::cloneMasked(scf::ForOp sweep, Value start, Value count) {
   }
 }
 
+/// Whether `sweep` is one of several in a tile, which store in different
+/// places: the images of a channel. Rows of a tile lie side by side.
+static bool liesApart(scf::ForOp sweep) {
+  for (Operation *op = sweep->getParentOp(); !isa<scf::ForallOp>(op);
+       op = op->getParentOp())
+    if (isa<scf::ForOp>(op))
+      return !op->hasAttr(kStrategyAttrName);
+  return false;
+}
+
+/// Whether a sweep that starts at `address` and ends at column `end` stores
+/// whole lines only, or so many that the two at its edges do not matter: these
+/// are read first, and nothing else waits for memory as long.
+Value Streamer::isLongOrWhole(Value address, Value end, int64_t width) {
+  constexpr int64_t kLongBytes = 4096;
+  Value size = arith::MulIOp::create(rewriter, loc, end, index(width));
+  Value isLong = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::uge,
+                                       size, index(kLongBytes));
+  Value edges = arith::AndIOp::create(
+      rewriter, loc, arith::OrIOp::create(rewriter, loc, address, size),
+      index(kLineBytes - 1));
+  Value isWhole = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq,
+                                        edges, index(0));
+  return arith::OrIOp::create(rewriter, loc, isLong, isWhole);
+}
+
 void Streamer::cut(StoringSweep &sweep) {
   auto plain = cast<scf::ForOp>(sweep.op);
   rewriter.setInsertionPoint(plain);
@@ -163,6 +190,10 @@ void Streamer::cut(StoringSweep &sweep) {
   bytes.push_back(
       arith::AndIOp::create(rewriter, loc, address, index(width - 1)));
   Value streams = areWholeLines(bytes);
+  if (liesApart(plain)) {
+    Value isWorth = isLongOrWhole(address, sweep.end, width);
+    streams = arith::AndIOp::create(rewriter, loc, streams, isWorth);
+  }
   auto branch = scf::IfOp::create(rewriter, loc, TypeRange(), streams,
                                   /*withElseRegion=*/true);
 

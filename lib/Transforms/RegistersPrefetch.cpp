@@ -13,6 +13,7 @@
 
 #include "MapToRegisters.h"
 
+#include "Norm/IR/NormDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -86,12 +87,14 @@ static Value cloneFor(OpBuilder &builder, Value value, Value counter,
   return mapping.lookup(value);
 }
 
-/// The loops around `op`, up to `outermost`: the innermost variable first.
+/// The loops over tiles around `op`, up to `outermost`: the innermost variable
+/// first. Other loops are sweeps over what the tile has in a cache already.
 static SmallVector<Counter> countersAround(Operation *op,
                                            scf::ForallOp outermost) {
   SmallVector<Counter> counters;
   for (Operation *parent = op->getParentOp();; parent = parent->getParentOp()) {
-    if (auto loop = dyn_cast<scf::ForOp>(parent))
+    auto loop = dyn_cast<scf::ForOp>(parent);
+    if (loop && loop->hasAttr(kStrategyAttrName))
       counters.push_back(
           {loop.getInductionVar(), loop.getUpperBound(), loop.getStep()});
     if (parent == outermost)
@@ -177,7 +180,10 @@ private:
     VectorType type = read.getVectorType();
     int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8,
             count = 1;
-    if (auto loop = dyn_cast<scf::ForOp>(sweep)) {
+    for (Operation *op = sweep; op != tiles; op = op->getParentOp()) {
+      auto loop = dyn_cast<scf::ForOp>(op);
+      if (!loop || loop->hasAttr(kStrategyAttrName))
+        continue;
       std::optional<APInt> trips = loop.getStaticTripCount();
       bytes = trips ? bytes * trips->getSExtValue() : kAheadBytes;
     }

@@ -55,6 +55,7 @@ private:
   /// Sets the sweep's end if it can be cut.
   bool planCut(StoringSweep &sweep);
   void cut(StoringSweep &sweep);
+  Value isLongOrWhole(Value address, Value end, int64_t width);
   void cloneMasked(scf::ForOp sweep, Value start, Value count);
 
   Value index(int64_t value) {

@@ -403,13 +403,18 @@ TileEmitter::emitProgram(int axis, int64_t height, Step start,
 
 FailureOr<SmallVector<Value>>
 TileEmitter::emitRowByRow(ValueRange destinations) {
-  return forLoop(index(0), extentOf(program.getRowAxis()), 1, destinations,
-                 [&](Value row, ValueRange carried) {
-                   Step start;
-                   start.position[program.getRowAxis()] = row;
-                   return emitProgram(TileProgram::kNoAxis, 1, std::move(start),
-                                      carried);
-                 });
+  FailureOr<Values> rows = forLoop(
+      index(0), extentOf(program.getRowAxis()), 1, destinations,
+      [&](Value row, ValueRange carried) {
+        Step start;
+        start.position[program.getRowAxis()] = row;
+        return emitProgram(TileProgram::kNoAxis, 1, std::move(start), carried);
+      });
+  // Passes that look for the loop over rows, not for sweeps, find it.
+  if (succeeded(rows) && !rows->empty())
+    rows->front().getDefiningOp()->setAttr(kStrategyAttrName,
+                                           loop->getAttr(kStrategyAttrName));
+  return rows;
 }
 
 /// Whether a tile may be taken by vectors of all its rows; null if always. Not

@@ -69,3 +69,35 @@ func.func @short(%x: memref<1024x8xf32>, %y: memref<1024x8xf32>) {
   } {norm.strategy = #norm.cpu<rows = 4, columns = 8, parallel = false, prefetch = 1>}
   return
 }
+
+// -----
+
+// A sweep over the images of a channel, of which the tile has all in a cache:
+// the next channel's are fetched, from one tile on.
+// CHECK-LABEL: func @slab
+// CHECK: scf.forall (%[[C:.*]]) in (64)
+// CHECK: scf.for %[[N:.*]] = %c0 to %c16 step %c1
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[C]], %c1
+// CHECK: %[[NEXT:.*]] = arith.minsi %[[AHEAD]], %c63
+// CHECK: %[[VIEW:.*]] = memref.subview %{{.*}}[0, %[[NEXT]], 0] [16, 1, 64]
+// CHECK: scf.for %[[J:.*]] =
+// CHECK: memref.prefetch %[[VIEW]][%[[N]], %c0, %[[J]]], read, locality<2>, data
+// CHECK: return
+func.func @slab(%x: memref<16x64x64xf32>, %y: memref<16x64x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %z = arith.constant 0.0 : f32
+  scf.forall (%c) = (0) to (64) step (1) {
+    %xc = memref.subview %x[0, %c, 0] [16, 1, 64] [1, 1, 1] : memref<16x64x64xf32> to memref<16x1x64xf32, strided<[4096, 64, 1], offset: ?>>
+    %yc = memref.subview %y[0, %c, 0] [16, 1, 64] [1, 1, 1] : memref<16x64x64xf32> to memref<16x1x64xf32, strided<[4096, 64, 1], offset: ?>>
+    scf.for %n = %c0 to %c16 step %c1 {
+      scf.for %j = %c0 to %c64 step %c16 {
+        %a = vector.transfer_read %xc[%n, %c0, %j], %z {in_bounds = [true]} : memref<16x1x64xf32, strided<[4096, 64, 1], offset: ?>>, vector<16xf32>
+        vector.transfer_write %a, %yc[%n, %c0, %j] {in_bounds = [true]} : vector<16xf32>, memref<16x1x64xf32, strided<[4096, 64, 1], offset: ?>>
+      }
+    }
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 16, parallel = true, prefetch = 2>}
+  return
+}

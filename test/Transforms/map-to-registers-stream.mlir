@@ -197,3 +197,32 @@ func.func @plain(%x: memref<16x32xf32>, %y: memref<16x32xf32>, %u: memref<100000
   } {norm.strategy = #norm.cpu<rows = 1, columns = 32, parallel = true, stream_bytes = 4194304>}
   return
 }
+
+// -----
+
+// Images of a channel lie apart, and 192 columns are few: only such as start on a
+// line go past the caches. The lines at the edges of others would be read first.
+// CHECK-LABEL: func @apart
+// CHECK: %[[EDGES:.*]] = arith.ori %{{.*}}, %c768
+// CHECK: %[[REST:.*]] = arith.andi %[[EDGES]], %c63
+// CHECK: %[[WHOLE:.*]] = arith.cmpi eq, %[[REST]], %c0
+// CHECK: %[[STREAMS:.*]] = arith.andi %{{.*}}, %[[WHOLE]]
+// CHECK: scf.if %[[STREAMS]]
+// CHECK: nontemporal
+// CHECK: return
+func.func @apart(%x: memref<16x4096x196xf32>, %y: memref<16x4096x196xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %c192 = arith.constant 192 : index
+  %z = arith.constant 0.0 : f32
+  scf.forall (%c) in (4096) {
+    scf.for %n = %c0 to %c16 step %c1 {
+      scf.for %j = %c0 to %c192 step %c16 {
+        %a = vector.transfer_read %x[%n, %c, %j], %z {in_bounds = [true]} : memref<16x4096x196xf32>, vector<16xf32>
+        vector.transfer_write %a, %y[%n, %c, %j] {in_bounds = [true]} : vector<16xf32>, memref<16x4096x196xf32>
+      }
+    }
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 16, parallel = true, stream_bytes = 4194304>}
+  return
+}
