@@ -145,7 +145,15 @@ static void scalarizeMasks(llvm::Module &module) {
 static Error link(orc::LLJIT &jit, orc::JITDylib &library,
                   const Retarget &retarget) {
   orc::ExecutionSession &session = jit.getExecutionSession();
-  library.addToLinkOrder(jit.getMainJITDylib());
+  // The runtime comes before what the process has under the same name.
+  orc::JITDylibSearchOrder order =
+      orc::makeJITDylibSearchOrder({&jit.getMainJITDylib()});
+  library.withLinkOrderDo([&](const orc::JITDylibSearchOrder &rest) {
+    for (const auto &[other, flags] : rest)
+      if (other != &library)
+        order.emplace_back(other, flags);
+  });
+  library.setLinkOrder(std::move(order));
   orc::SymbolMap shared;
   for (const auto &[name, offset] : retarget.sharedSymbols())
     shared[session.intern(name)] = {

@@ -327,7 +327,7 @@ void Retarget::checkDeclarations() {
     StringRef name = function.getName();
     if (!function.isDeclaration() || function.use_empty() ||
         function.isIntrinsic() || name.starts_with("norm_emu_") ||
-        name == "__assertfail")
+        name == "__assertfail" || name == "vprintf")
       continue;
     if (none_of(mathFunctions(), [&](const RuntimeFunction &known) {
           return name == known.name;

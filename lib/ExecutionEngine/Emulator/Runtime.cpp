@@ -176,6 +176,7 @@ llvm::ArrayRef<RuntimeFunction> norm::emu::runtimeFunctions() {
       {"norm_emu_exit", exitThread},
       {"norm_emu_permute", permute},
       {"__assertfail", failAssertion},
+      {"vprintf", printFormatted},
   };
   return table;
 }

@@ -52,6 +52,9 @@ struct RuntimeFunction {
   void *address;
 };
 
+/// vprintf of the device, to the standard output.
+int printFormatted(const char *format, const char *arguments);
+
 /// Functions of the emulator: `norm_emu_...`.
 llvm::ArrayRef<RuntimeFunction> runtimeFunctions();
 /// Functions of libdevice (`__nv_...`) that this machine's C library has under
