@@ -84,11 +84,7 @@ class Case:
         return "triad" if self.is_backward else "copy2" if self.has_residual else "copy"
 
 
-# Bytes read and written beyond which a case is in memory: two second-level caches.
-CACHE_BYTES = 4 << 20
-
-
-def target(case):
+def target(case, is_in_memory):
     """What this project is to reach beside being first: ("ratio", least ratio to the
     roof), ("ratio_to_best", least ratio to the best peer), ("microseconds", most), or
     None. Of what stays in a cache the roof says little."""
@@ -96,7 +92,7 @@ def target(case):
         return "microseconds", 2.0
     if case.family in FORWARD and case.shape == (512, 768) and case.element == "f32":
         return "ratio_to_best", 1.4 if case.is_centred else 1.1
-    if case.least_bytes <= CACHE_BYTES:
+    if not is_in_memory:
         return None
     if case.is_backward:
         return "ratio", 0.80
