@@ -176,6 +176,9 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     bool isStatic = ShapedType::isStatic(extent);
     int64_t most = 4;
     if (plan.reducesNothing) {
+      // Whole images lie far apart, and share little: one after the other.
+      if (op.getRank() > int64_t(plan.loopAxes.size()) + 1)
+        return 1;
       // Such tiles have whole rows only.
       while (most > 1 && (!isStatic || extent == 0 || extent % most != 0))
         most /= 2;

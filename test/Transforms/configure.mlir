@@ -96,3 +96,18 @@ func.func @empty(%x: tensor<3x0xf32>) -> tensor<3x0xf32> {
   %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<3x0xf32> -> tensor<3x0xf32>
   return %y : tensor<3x0xf32>
 }
+
+// -----
+
+// Where nothing is reduced, rows share what varies along them; images do not.
+// CHECK-LABEL: func @inference
+// CHECK: norm.batch_norm_inference {{.*}}rows = 4, {{.*}} : tensor<4096x64xf32>
+// CHECK: norm.batch_norm_inference {{.*}}rows = 1, {{.*}} : tensor<16x64x3136xf32>
+func.func @inference(%x: tensor<4096x64xf32>, %z: tensor<16x64x3136xf32>, %m: tensor<64xf32>, %v: tensor<64xf32>)
+    -> (tensor<4096x64xf32>, tensor<16x64x3136xf32>) {
+  %y = norm.batch_norm_inference %x mean(%m : tensor<64xf32>) variance(%v : tensor<64xf32>) axes [0]
+    epsilon inside_sqrt 1.0e-5 : tensor<4096x64xf32> -> tensor<4096x64xf32>
+  %u = norm.batch_norm_inference %z mean(%m : tensor<64xf32>) variance(%v : tensor<64xf32>) axes [0, 2]
+    epsilon inside_sqrt 1.0e-5 : tensor<16x64x3136xf32> -> tensor<16x64x3136xf32>
+  return %y, %u : tensor<4096x64xf32>, tensor<16x64x3136xf32>
+}
