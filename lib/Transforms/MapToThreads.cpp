@@ -87,6 +87,7 @@ struct MapToThreads : public norm::impl::MapToThreadsPassBase<MapToThreads> {
     if (!llvm::all_of(loop.getMixedLowerBound(), isConstant(0)) ||
         !llvm::all_of(loop.getMixedStep(), isConstant(1)))
       return loop.emitOpError("expected a loop over rows from 0 by steps of 1");
+    forwardCopies(loop);
     FailureOr<RowLayout> layout = RowLayout::analyze(loop, strategy);
     if (failed(layout))
       return failure();

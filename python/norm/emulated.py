@@ -6,6 +6,7 @@ misaligned, and more (docs/Emulator.md).
 """
 
 import ctypes
+import json
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ def _emulator():
     emulator.normEmuSetSeed.argtypes = [ctypes.c_uint64]
     emulator.normEmuErrorCount.restype = ctypes.c_uint64
     emulator.normEmuLastError.restype = ctypes.c_char_p
+    emulator.normEmuEnableCounters.argtypes = [ctypes.c_bool]
     emulator.normEmuCountersJson.restype = ctypes.c_char_p
     return emulator
 
@@ -86,6 +88,16 @@ class Emulated:
                 self.emulator.normEmuUnregister(array.ctypes.data)
         if self.emulator.normEmuErrorCount() != failures:
             raise EmulatorError(self.emulator.normEmuLastError().decode())
+
+    def count(self, inputs, outputs, entry="main"):
+        """Calls `entry`; what each kernel did, as docs/Emulator.md describes counters."""
+        self.emulator.normEmuResetCounters()
+        self.emulator.normEmuEnableCounters(True)
+        try:
+            self(inputs, outputs, entry)
+        finally:
+            self.emulator.normEmuEnableCounters(False)
+        return json.loads(self.emulator.normEmuCountersJson())
 
 
 def run_calls(directory, calls, seeds=(0,), offset=0, pipeline=PIPELINE):

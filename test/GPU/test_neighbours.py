@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from neighbours import assert_close
 from norm.emulated import Emulated, aligned
-from norm.tools import norm_opt, norm_run
+from norm.tools import ToolError, norm_opt, norm_run
+from test_rope import FORMS, WIDTHS, Program, expected
 
 DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8}
 
@@ -108,3 +109,30 @@ def test_one_kernel(name, tmp_path):
             assert np.abs(got.astype(int) - right).max() <= 1
         else:
             assert_close(got, right, 2e-5 if got.dtype == np.float32 else 2e-2)
+
+
+def rotated(form, shape, dynamic=False):
+    """A QK norm and the rotary embedding after it, and its inputs."""
+    width = shape[-1] // WIDTHS.get(form, 1)
+    program = Program(shape, width, "f32", dynamic)
+    rng = np.random.default_rng(0)
+    angles = rng.uniform(-3, 3, (shape[1], width))
+    inputs = (rng.standard_normal(shape), rng.standard_normal(shape[-1]), np.cos(angles),
+              np.sin(angles))
+    return (program.text(*FORMS[form](program, shape)),
+            [aligned(array.astype(np.float32)) for array in inputs])
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("form", ["hugging_face", "transposed", "insert_halves", "partial"])
+def test_rotary_embedding(form, dynamic, tmp_path):
+    text, inputs = rotated(form, (2, 3, 4, 64), dynamic)
+    want = expected(form, *inputs)
+    got = aligned(np.zeros(want.shape, np.float32))
+    Emulated(tmp_path, text)(inputs, [got], seed=2)
+    assert_close(got, want)
+
+
+def test_pairs_of_neighbours_are_refused():
+    with pytest.raises(ToolError, match="op cannot be spread over threads"):
+        norm_opt(rotated("interleaved", (2, 3, 4, 64))[0], "--norm-to-nvvm")

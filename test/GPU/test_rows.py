@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from norm.cases import Case, call
 from norm.data import MAKERS
-from norm.emulated import run_calls
+from norm.emulated import Emulated, aligned, run_calls
+from norm.program import module_text
 from norm.promise import check
 
 STATISTICS = {"layer_norm": ("y", "mean", "variance", "rstd", "sum"),
@@ -104,3 +105,16 @@ def test_bits_do_not_depend_on_the_batch(op, columns, element, tmp_path):
     one.x = np.ascontiguousarray(many.x[7:8])
     together, alone = run_calls(tmp_path, [many, one])[0]
     assert together["y"][7].tobytes() == alone["y"][0].tobytes()
+
+
+@pytest.mark.parametrize("op, columns", [("rms_norm", 768), ("layer_norm", 4096)])
+def test_x_is_read_once(op, columns, tmp_path):
+    """By the emulator's counters; scale and shift once for each row."""
+    made = call(case(op, columns, "bf16", "rgb", rows=4, results=("y", "sum")))
+    inputs = [aligned(array) for array in made.inputs()]
+    outputs = [aligned(np.zeros(shape, t.dtype)) for shape, t in made.result_types()]
+    (kernel,) = Emulated(tmp_path, module_text([made])).count(inputs, outputs)
+    moved = sorted((array["read"]["bytes"], array["written"]["bytes"])
+                   for array in kernel["arrays"])
+    every = 4 * columns * 2
+    assert moved == [(0, every)] * 2 + [(every, 0)] * len(inputs)

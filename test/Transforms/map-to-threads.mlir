@@ -202,3 +202,28 @@ func.func @functions(%x: memref<4x64xf32>, %y: memref<4x64xf32>) {
   } {norm.strategy = #functions}
   return
 }
+
+// -----
+
+// What a row computes in a buffer of its own is written where it is copied.
+// CHECK-LABEL: func @forwarded(
+// CHECK-SAME: %{{.*}}: memref<4x64xf32>, %[[Y:.*]]: memref<4x128xf32>)
+// CHECK: gpu.launch
+// CHECK-NOT: memref.alloc
+// CHECK: %[[HALF:.*]] = memref.subview %[[Y]]
+// CHECK: vector.store %{{.*}}, %[[HALF]]
+// CHECK-NOT: memref.copy
+#forwarded = #norm.gpu<threads = 32, accesses = 1, width = 2, columns = 64, rows = 1, staging = registers>
+func.func @forwarded(%x: memref<4x64xf32>, %y: memref<4x128xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%i) in (4) {
+    %own = memref.alloc() : memref<1x64xf32>
+    %v = vector.transfer_read %x[%i, %c0], %pad {in_bounds = [true]} : memref<4x64xf32>, vector<64xf32>
+    vector.transfer_write %v, %own[%c0, %c0] {in_bounds = [true]} : vector<64xf32>, memref<1x64xf32>
+    %half = memref.subview %y[%i, 64] [1, 64] [1, 1] : memref<4x128xf32> to memref<1x64xf32, strided<[128, 1], offset: ?>>
+    memref.copy %own, %half : memref<1x64xf32> to memref<1x64xf32, strided<[128, 1], offset: ?>>
+    memref.dealloc %own : memref<1x64xf32>
+  } {norm.strategy = #forwarded}
+  return
+}
