@@ -136,6 +136,12 @@ def ir(calls, *passes):
     return norm_opt(module_text(calls), *passes)
 
 
+def without_copying(text):
+    """`text` in the LLVM dialect without the functions that copy arguments of other
+    strides than the code takes."""
+    return re.sub(r"^  llvm\.func [^\n]*__strided\(.*?^  }\n", "", text, flags=re.M | re.S)
+
+
 def llvm(calls, strides="unit"):
     """The LLVM dialect that the calls end as on the CPU."""
     return ir(calls, f"--norm-to-cpu=strides={strides}")
