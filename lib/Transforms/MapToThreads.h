@@ -78,8 +78,8 @@ private:
 /// What a view inside a loop over rows is a view of: a buffer from outside.
 Value getViewedBuffer(Value view);
 
-/// Makes what a row computes in a buffer of its own, and then copies, be written
-/// where it goes.
+/// Makes what a row computes in a buffer of its own, and then copies, be
+/// written where it goes.
 void forwardCopies(scf::ForallOp loop);
 
 //===----------------------------------------------------------------------===//
