@@ -68,8 +68,8 @@ def forward_call(shape, element="f32", benign=False, channels=None, dynamic=Fals
     if channels is not None:
         arrays = {name: np.ascontiguousarray(array[..., channels])
                   for name, array in arrays.items()}
-    return Call(spec, results=RUNNING if running else FORWARD, dynamic=tuple(range(len(shape))) if dynamic else (),
-                **arrays, **more)
+    return Call(spec, results=RUNNING if running else FORWARD,
+                dynamic=tuple(range(len(shape))) if dynamic else (), **arrays, **more)
 
 
 def compare(one, other):
