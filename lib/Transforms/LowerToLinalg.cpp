@@ -7,7 +7,6 @@
 
 #include "Norm/Transforms/Passes.h"
 
-#include "LowerToLinalg.h"
 #include "Norm/IR/NormOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -49,23 +48,15 @@ static void warnIfEpsilonVanishes(RowOpInterface op) {
 
 /// An op of another dialect need not implement AggregatedOpInterface.
 static FailureOr<SmallVector<Value>> decompose(RowOpInterface op,
-                                               OpBuilder &builder) {
+                                               PatternRewriter &rewriter) {
   if (auto aggregated =
           dyn_cast<linalg::AggregatedOpInterface>(op.getOperation()))
-    return aggregated.decomposeOperation(builder);
+    return aggregated.decomposeOperation(rewriter);
   if (auto norm = dyn_cast<NormOpInterface>(op.getOperation()))
-    return decomposeNorm(norm, builder);
+    return decomposeNorm(norm, rewriter);
   if (auto norm = dyn_cast<NormBackwardOpInterface>(op.getOperation()))
-    return decomposeNormBackward(norm, builder);
+    return decomposeNormBackward(norm, rewriter);
   return failure();
-}
-
-FailureOr<SmallVector<Value>> norm::decomposeRowOp(RowOpInterface op,
-                                                   OpBuilder &builder) {
-  FailureOr<SmallVector<Value>> values = decompose(op, builder);
-  if (succeeded(values))
-    warnIfEpsilonVanishes(op);
-  return values;
 }
 
 namespace {
@@ -74,9 +65,10 @@ struct DecomposePattern : public OpInterfaceRewritePattern<RowOpInterface> {
 
   LogicalResult matchAndRewrite(RowOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    FailureOr<SmallVector<Value>> values = decomposeRowOp(op, rewriter);
+    FailureOr<SmallVector<Value>> values = decompose(op, rewriter);
     if (failed(values))
       return rewriter.notifyMatchFailure(op, "op does not decompose");
+    warnIfEpsilonVanishes(op);
     rewriter.replaceOp(op, *values);
     return success();
   }

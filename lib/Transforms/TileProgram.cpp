@@ -39,9 +39,8 @@ bool norm::hasVectorLayout(Value tensor) {
 }
 
 FailureOr<TileProgram> TileProgram::analyze(scf::ForallOp loop, int64_t rows,
-                                            int64_t columns, bool isRange) {
+                                            int64_t columns) {
   TileProgram program;
-  program.isRange = isRange;
   if (failed(program.collect(loop)) || failed(program.unifyAxes()) ||
       failed(program.chooseVectorAxes(rows, columns)) ||
       failed(program.checkParts()))
@@ -409,7 +408,7 @@ SmallVector<int> TileProgram::findRootAxes() const {
 }
 
 bool TileProgram::isRowSum(linalg::GenericOp op) const {
-  return isReduction(op) && (isColumnReduced() || isRange) &&
+  return isReduction(op) && isColumnReduced() &&
          llvm::is_contained(getNeededAxes(op.getResult(0)), columnAxis);
 }
 
@@ -447,13 +446,9 @@ int TileProgram::chooseRowAxis(ArrayRef<int> rootAxes, int64_t rows) const {
     if (axis == columnAxis || axes[axis].isReduced)
       continue;
     std::optional<int64_t> extent = axes[axis].getStaticExtent();
-    // With kept columns, rows are what is summed over.
-    bool hasSums = isColumnReduced() || !blockAxes.empty();
-    if (!isColumnReduced() && hasSums && !llvm::is_contained(blockAxes, axis))
-      continue;
-    if (hasSums ? extent != 1 : rows > 1 && extent == rows)
+    if (isColumnReduced() ? extent != 1 : rows > 1 && extent == rows)
       return axis;
-    if (hasSums && found == kNoAxis)
+    if (isColumnReduced() && found == kNoAxis)
       found = axis;
   }
   return found;
@@ -476,8 +471,8 @@ LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
                                  "scalar");
   columnAxis = chooseColumnAxis(rootAxes);
   findRowSums();
-  bool isColumnSwept = isRange || isColumnReduced() ||
-                       !isAtMost(axes[columnAxis].extent, columns);
+  bool isColumnSwept =
+      isColumnReduced() || !isAtMost(axes[columnAxis].extent, columns);
   if (isColumnSwept)
     rowAxis = chooseRowAxis(rootAxes, rows);
   auto isBlock = [&](int axis) { return llvm::is_contained(blockAxes, axis); };
