@@ -355,6 +355,9 @@ struct MergeAxes : public norm::impl::MergeAxesPassBase<MergeAxes> {
   void runOnOperation() override {
     SmallVector<RowOpInterface> norms;
     getOperation()->walk([&](RowOpInterface op) {
+      // A strategy that somebody chose is about the axes as they are.
+      if (op->hasAttr(kStrategyAttrName))
+        return;
       std::optional<NormContract> forward = forwardContract(op);
       if (forward && !llvm::is_contained(op.getInput().getType().getShape(), 0))
         if (op.getRank() > 0 && Merging(op, *forward).isNeeded())
