@@ -12,6 +12,7 @@
 #include "TileProgram.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -107,6 +108,50 @@ struct DropUncoveredDims : public OpRewritePattern<TransferOp> {
   }
 };
 
+/// A dimension split into several of unknown extents: a view made from the
+/// extents that the op says. Upstream looks for one unknown extent, and
+/// crashes.
+struct SplitDynamicDims : public OpRewritePattern<memref::ExpandShapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(memref::ExpandShapeOp op,
+                                PatternRewriter &rewriter) const override {
+    MemRefType type = op.getResultType();
+    auto groups = op.getReassociationIndices();
+    bool isSplit = llvm::any_of(groups, [&](ArrayRef<int64_t> dims) {
+      return llvm::count_if(
+                 dims, [&](int64_t dim) { return type.isDynamicDim(dim); }) > 1;
+    });
+    if (!isSplit)
+      return rewriter.notifyMatchFailure(op, "one unknown extent at most");
+
+    Location loc = op.getLoc();
+    auto metadata =
+        memref::ExtractStridedMetadataOp::create(rewriter, loc, op.getSrc());
+    auto [strides, offset] = type.getStridesAndOffset();
+    auto known = [&](int64_t number, Value value) -> OpFoldResult {
+      if (ShapedType::isDynamic(number))
+        return value;
+      return rewriter.getIndexAttr(number);
+    };
+    SmallVector<OpFoldResult> sizes = op.getMixedOutputShape(),
+                              mixedStrides(type.getRank());
+    for (auto [group, dims] : llvm::enumerate(groups)) {
+      Value stride = metadata.getStrides()[group];
+      for (int64_t dim : llvm::reverse(dims)) {
+        mixedStrides[dim] = known(strides[dim], stride);
+        stride = arith::MulIOp::create(
+            rewriter, loc, stride,
+            getValueOrCreateConstantIndexOp(rewriter, loc, sizes[dim]));
+      }
+    }
+    rewriter.replaceOpWithNewOp<memref::ReinterpretCastOp>(
+        op, type, metadata.getBaseBuffer(), known(offset, metadata.getOffset()),
+        sizes, mixedStrides);
+    return success();
+  }
+};
+
 struct MapToRegisters
     : public norm::impl::MapToRegistersPassBase<MapToRegisters> {
   using Base::Base;
@@ -123,7 +168,8 @@ struct MapToRegisters
     RewritePatternSet patterns(&getContext());
     populateReductionTrees(patterns);
     patterns.add<DropUncoveredDims<vector::TransferReadOp>,
-                 DropUncoveredDims<vector::TransferWriteOp>>(&getContext());
+                 DropUncoveredDims<vector::TransferWriteOp>, SplitDynamicDims>(
+        &getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
 
     IRRewriter rewriter(&getContext());

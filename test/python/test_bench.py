@@ -307,7 +307,7 @@ def test_the_suite_has_norms_of_images():
     case = channels.ChannelCase("bn_train_backward", (16, 64, 112, 112), "nhwc")
     assert case.lies == (16, 112, 112, 64) and case.roof == "triad"
     assert case.least_bytes == 3 * 16 * 112 * 112 * 64 * 4
-    assert channels.target(case) == ("ratio", 0.65)
+    assert channels.target(case, is_in_memory=True) == ("ratio", 0.65)
 
 
 # ---- the page -------------------------------------------------------------------
