@@ -183,8 +183,8 @@ GpuStrategyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         int64_t columns, int64_t rows, Staging, bool) {
   constexpr int64_t kWarp = 32, kMaxBlock = 1024;
   bool isPartOfWarp = threads == 4 || threads == 8 || threads == 16;
-  if (threads > kMaxBlock ||
-      !(isPartOfWarp || (threads > 0 && threads % kWarp == 0)))
+  bool isWarps = threads > 0 && threads % kWarp == 0 && threads <= kMaxBlock;
+  if (!isPartOfWarp && !isWarps)
     return emitError() << "expected threads to be 4, 8, 16, 32 or a multiple "
                           "of 32 up to 1024, got "
                        << threads;
