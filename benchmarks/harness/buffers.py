@@ -164,7 +164,31 @@ def shapes_only(case):
     return case_call(case, arrays, base)
 
 
-class Buffers:
+class ArraySet:
+    """Arrays by name. base: x, or the packed rows that x is a slice of; written: names of
+    the results."""
+
+    def __init__(self, arrays, base, written):
+        self.arrays, self.base, self.written = arrays, base, written
+        self.clear()
+
+    def __getitem__(self, name):
+        return self.arrays[name]
+
+    def clear(self):
+        """A pattern that no norm has as its result, in what a lane is to write."""
+        for name in self.written:
+            self.arrays[name].view(np.uint8)[...] = 0xFF
+
+    def results(self):
+        return {name: self.arrays[name] for name in self.written}
+
+    def nbytes(self):
+        arrays = [array for name, array in self.arrays.items() if name != "x"]
+        return self.base.nbytes + sum(array.nbytes for array in arrays)
+
+
+class Buffers(ArraySet):
     """One set of arrays. Attributes of `arrays`: the blocks repeated to the case's shape
     (statistics in f32, one of each row), the parameters, also in f32 as `scale_f32` and
     `shift_f32`, and the results. `base`: the packed rows that x is a slice of, or x."""
@@ -179,14 +203,14 @@ class Buffers:
                 continue
             if name == "x" and case.packed:
                 tokens, heads, extent = case.shape
-                self.base = arena.array((tokens, case.packed, extent), case.element)
-                repeat_rows(self.base, block)
-                arrays[name] = self.base[:, :heads]
+                base = arena.array((tokens, case.packed, extent), case.element)
+                repeat_rows(base, block)
+                arrays[name] = base[:, :heads]
             else:
                 arrays[name] = arena.array(case.shape, case.element)
             repeat_rows(arrays[name], block)
         if not case.packed:
-            self.base = arrays["x"]
+            base = arrays["x"]
         for name, value in data.parameters.items():
             for suffix, element in (("", case.element), ("_f32", "f32")):
                 arrays[name + suffix] = arena.array(value.shape, element)
@@ -194,23 +218,7 @@ class Buffers:
         for name in result_names(case):
             is_sum = name in ("dscale", "dshift")
             arrays[name] = arena.array(case.shape[-1:] if is_sum else case.shape, case.element)
-        self.arrays = arrays
-        self.clear()
-
-    def __getitem__(self, name):
-        return self.arrays[name]
-
-    def clear(self):
-        """A pattern that no norm has as its result, in what a lane is to write."""
-        for name in result_names(self.case):
-            self.arrays[name].view(np.uint8)[...] = 0xFF
-
-    def results(self):
-        return {name: self.arrays[name] for name in result_names(self.case)}
-
-    def nbytes(self):
-        arrays = [array for name, array in self.arrays.items() if name != "x"]
-        return self.base.nbytes + sum(array.nbytes for array in arrays)
+        super().__init__(arrays, base, result_names(case))
 
     def call(self):
         return case_call(self.case, self.arrays, self.base)

@@ -15,7 +15,8 @@ from norm.reference import NormSpec, from_rows
 from norm.types import float_type
 
 from . import suite
-from .suite import EPSILON, ITEM_SIZES
+from .buffers import ArraySet
+from .suite import EPSILON
 
 BLOCK_ELEMENTS = 1 << 18  # what the oracle sees
 LAYOUTS = ("nchw", "nhwc")
@@ -32,7 +33,7 @@ ALL_FAMILIES = (*suite.FAMILIES, *FAMILIES)
 
 
 @dataclass(frozen=True)
-class ChannelCase:
+class ChannelCase(suite.NormCase):
     """One norm of images. shape: [samples, channels, *space], however they lie."""
 
     family: str
@@ -40,6 +41,7 @@ class ChannelCase:
     layout: str = "nchw"
     element: str = "f32"
     groups: int = 32
+    families = FAMILIES
     packed = 0
     is_channels = True
     has_residual = False
@@ -51,10 +53,6 @@ class ChannelCase:
     @property
     def shape_text(self):
         return "x".join(map(str, self.shape)) + f" {self.layout}"
-
-    @property
-    def op(self):
-        return FAMILIES[self.family][0]
 
     @property
     def lies(self):
@@ -74,15 +72,6 @@ class ChannelCase:
     @property
     def is_grouped(self):
         return self.family == "gn"
-
-    @property
-    def array_bytes(self):
-        return prod(self.shape) * ITEM_SIZES[self.element]
-
-    @property
-    def least_bytes(self):
-        """Each array of x's size read or written once; parameters are not counted."""
-        return FAMILIES[self.family][1] * self.array_bytes
 
     @property
     def roof(self):
@@ -225,7 +214,7 @@ def shapes_only(case):
     return call_of(case, arrays, case.shape[1])
 
 
-class ChannelBuffers:
+class ChannelBuffers(ArraySet):
     """One set of arrays, as buffers.Buffers."""
 
     def __init__(self, case, data, arena):
@@ -242,22 +231,7 @@ class ChannelBuffers:
         for name in result_names(case):
             is_sum = name in ("dscale", "dshift")
             arrays[name] = arena.array((channels,) if is_sum else case.lies, case.element)
-        self.arrays, self.base = arrays, arrays["x"]
-        self.clear()
-
-    def __getitem__(self, name):
-        return self.arrays[name]
-
-    def clear(self):
-        """A pattern that no norm has as its result, in what a lane is to write."""
-        for name in result_names(self.case):
-            self.arrays[name].view(np.uint8)[...] = 0xFF
-
-    def results(self):
-        return {name: self.arrays[name] for name in result_names(self.case)}
-
-    def nbytes(self):
-        return sum(array.nbytes for array in self.arrays.values())
+        super().__init__(arrays, arrays["x"], result_names(case))
 
     def call(self):
         return call_of(self.case, self.arrays, self.case.shape[1])

@@ -25,8 +25,26 @@ ITEM_SIZES = {"f32": 4, "bf16": 2, "f16": 2}
 EPSILON = 1e-5
 
 
+class NormCase:
+    """What cases of rows and of images have in common: `family`, `shape` and `element`, and
+    as `families` the table of these, as FAMILIES is."""
+
+    @property
+    def op(self):
+        return self.families[self.family][0]
+
+    @property
+    def array_bytes(self):
+        return prod(self.shape) * ITEM_SIZES[self.element]
+
+    @property
+    def least_bytes(self):
+        """Each array of x's size read or written once; parameters are not counted."""
+        return self.families[self.family][1] * self.array_bytes
+
+
 @dataclass(frozen=True)
-class Case:
+class Case(NormCase):
     """One norm of one shape. packed: of a QK norm, the heads of the packed row of which
     x is the first `heads`; 0 if x is an array of its own."""
 
@@ -34,6 +52,7 @@ class Case:
     shape: tuple
     element: str = "f32"
     packed: int = 0
+    families = FAMILIES
     is_channels = False
 
     @property
@@ -46,25 +65,12 @@ class Case:
         return "x".join(map(str, self.shape))
 
     @property
-    def op(self):
-        return FAMILIES[self.family][0]
-
-    @property
     def rows(self):
         return prod(self.shape[:-1])
 
     @property
     def extent(self):
         return self.shape[-1]
-
-    @property
-    def array_bytes(self):
-        return prod(self.shape) * ITEM_SIZES[self.element]
-
-    @property
-    def least_bytes(self):
-        """Each array of x's size read or written once; parameters are not counted."""
-        return FAMILIES[self.family][1] * self.array_bytes
 
     @property
     def is_centred(self):
