@@ -43,20 +43,26 @@ def descriptor(array, offset=3):
                       (ctypes.c_int64 * rank)(*(s // size for s in array.strides)))
 
 
+def load_library(directory, module, pipeline, flags):
+    """The shared library of a module that `pipeline` takes to the LLVM dialect, built in
+    `directory` by clang with `flags`, and loaded."""
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    lowered, translated = directory / "lowered.mlir", directory / "module.ll"
+    library = directory / "module.so"
+    lowered.write_text(norm_opt(module, pipeline))
+    run([llvm_tool("mlir-translate"), "--mlir-to-llvmir", lowered, "-o", translated])
+    run([llvm_tool("clang"), "-shared", "-fPIC", "-w", translated, "-o", library, *flags])
+    return ctypes.CDLL(str(library))
+
+
 class Compiled:
     """A module compiled to a shared library by one of the pipelines."""
 
     def __init__(self, directory, module, pipeline="--norm-to-cpu"):
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        lowered, translated = directory / "lowered.mlir", directory / "module.ll"
-        library = directory / "module.so"
-        lowered.write_text(norm_opt(module, pipeline))
-        run([llvm_tool("mlir-translate"), "--mlir-to-llvmir", lowered, "-o", translated])
-        run([llvm_tool("clang"), "-O1", "-march=native", "-shared", "-fPIC", "-w", translated,
-             "-o", library, f"-L/usr/lib/llvm-{LLVM_VERSION}/lib",
-             f"-Wl,-rpath,/usr/lib/llvm-{LLVM_VERSION}/lib", "-lomp", "-lm"])
-        self.library = ctypes.CDLL(str(library))
+        self.library = load_library(directory, module, pipeline, [
+            "-O1", "-march=native", f"-L/usr/lib/llvm-{LLVM_VERSION}/lib",
+            f"-Wl,-rpath,/usr/lib/llvm-{LLVM_VERSION}/lib", "-lomp", "-lm"])
 
     def __call__(self, inputs, outputs, entry="main"):
         """Calls `entry`: read-only views in, contiguous arrays out, in order."""

@@ -7,12 +7,11 @@ misaligned, and more (docs/Emulator.md).
 
 import ctypes
 import json
-from pathlib import Path
 
 import numpy as np
 
-from norm.compiled import descriptor, llvm_tool
-from norm.tools import build_dir, norm_opt, run
+from norm.compiled import descriptor, load_library
+from norm.tools import build_dir
 
 PIPELINE = "--norm-to-nvvm=format=llvm"
 
@@ -55,19 +54,12 @@ class Emulated:
     """A module compiled for the emulator."""
 
     def __init__(self, directory, module, pipeline=PIPELINE):
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
         self.emulator = _emulator()
         self.emulator.normEmuSetErrorHandler(_HANDLER, None)
-        lowered, translated = directory / "lowered.mlir", directory / "module.ll"
-        library = directory / "module.so"
-        lowered.write_text(norm_opt(module, pipeline))
-        run([llvm_tool("mlir-translate"), "--mlir-to-llvmir", lowered, "-o", translated])
         # Linked to the emulator, so that it outlives the module's destructors.
         libraries = build_dir() / "lib"
-        run([llvm_tool("clang"), "-O0", "-shared", "-fPIC", "-w", translated, "-o", library,
-             f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lnorm_emu"])
-        self.library = ctypes.CDLL(str(library))
+        self.library = load_library(directory, module, pipeline, [
+            "-O0", f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lnorm_emu"])
 
     def __call__(self, inputs, outputs, entry="main", seed=0):
         """Calls `entry` on arrays in, contiguous arrays out, in order, in the schedule
