@@ -77,22 +77,33 @@ static std::string describeLaunch(const Function &function,
          std::to_string(c.sharedBytes) + " bytes of dynamic shared memory";
 }
 
+static unsigned toUnsigned(intptr_t value) {
+  return static_cast<unsigned>(value);
+}
+
+/// A launch in no clusters.
+static LaunchConfig makeConfig(intptr_t gridX, intptr_t gridY, intptr_t gridZ,
+                               intptr_t blockX, intptr_t blockY,
+                               intptr_t blockZ, int32_t shared, void *stream) {
+  return {toUnsigned(gridX),
+          toUnsigned(gridY),
+          toUnsigned(gridZ),
+          toUnsigned(blockX),
+          toUnsigned(blockY),
+          toUnsigned(blockZ),
+          static_cast<unsigned>(shared),
+          stream,
+          nullptr,
+          0};
+}
+
 NORM_EXPORT void mgpuLaunchKernel(void *kernel, intptr_t gridX, intptr_t gridY,
                                   intptr_t gridZ, intptr_t blockX,
                                   intptr_t blockY, intptr_t blockZ,
                                   int32_t shared, void *stream,
                                   void **arguments, void **extra, size_t) {
-  auto toUnsigned = [](intptr_t v) { return static_cast<unsigned>(v); };
-  LaunchConfig c = {toUnsigned(gridX),
-                    toUnsigned(gridY),
-                    toUnsigned(gridZ),
-                    toUnsigned(blockX),
-                    toUnsigned(blockY),
-                    toUnsigned(blockZ),
-                    static_cast<unsigned>(shared),
-                    stream,
-                    nullptr,
-                    0};
+  LaunchConfig c =
+      makeConfig(gridX, gridY, gridZ, blockX, blockY, blockZ, shared, stream);
   const Functions *f = isWork(kernel, c) ? driver() : nullptr;
   if (!f)
     return;
@@ -113,21 +124,14 @@ NORM_EXPORT void mgpuLaunchClusterKernel(void *kernel, intptr_t clusterX,
                                          intptr_t blockY, intptr_t blockZ,
                                          int32_t shared, void *stream,
                                          void **arguments, void **extra) {
-  auto toUnsigned = [](intptr_t v) { return static_cast<unsigned>(v); };
   LaunchAttribute cluster;
   cluster.x = toUnsigned(clusterX);
   cluster.y = toUnsigned(clusterY);
   cluster.z = toUnsigned(clusterZ);
-  LaunchConfig c = {toUnsigned(gridX),
-                    toUnsigned(gridY),
-                    toUnsigned(gridZ),
-                    toUnsigned(blockX),
-                    toUnsigned(blockY),
-                    toUnsigned(blockZ),
-                    static_cast<unsigned>(shared),
-                    stream,
-                    &cluster,
-                    1};
+  LaunchConfig c =
+      makeConfig(gridX, gridY, gridZ, blockX, blockY, blockZ, shared, stream);
+  c.attributes = &cluster;
+  c.attributeCount = 1;
   const Functions *f = isWork(kernel, c) ? driver() : nullptr;
   if (!f)
     return;
