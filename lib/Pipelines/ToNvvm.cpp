@@ -7,6 +7,7 @@
 
 #include "Norm/Pipelines/Pipelines.h"
 
+#include "Norm/Transforms/GpuChip.h"
 #include "Norm/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -20,13 +21,12 @@ using namespace mlir;
 
 /// The PTX that a chip needs at least and ptxas of CUDA 12.9 and later knows.
 static std::string ptxFeature(StringRef chip) {
-  unsigned capability = 0;
-  StringRef digits = chip;
-  digits.consume_front("sm_");
-  digits.consume_back("a");
-  if (digits.getAsInteger(10, capability))
+  std::optional<unsigned> capability = norm::parseComputeCapability(chip);
+  if (!capability)
     return "";
-  return capability >= 100 ? "+ptx88" : capability >= 90 ? "+ptx83" : "+ptx76";
+  return *capability >= 100  ? "+ptx88"
+         : *capability >= 90 ? "+ptx83"
+                             : "+ptx76";
 }
 
 static StringRef formatName(norm::GpuFormat format) {

@@ -13,6 +13,7 @@
 
 #include "Norm/IR/NormOps.h"
 #include "Norm/IR/Remarks.h"
+#include "Norm/Transforms/GpuChip.h"
 #include "TilePlan.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -167,12 +168,18 @@ static Choice choose(NormOpInterface norm) {
           reason};
 }
 
-LogicalResult norm::configureForGpu(Operation *root, StringRef chip) {
+std::optional<unsigned> norm::parseComputeCapability(StringRef chip) {
+  if (!chip.consume_front("sm_"))
+    return std::nullopt;
+  chip.consume_back("a");
   unsigned capability;
-  StringRef digits = chip;
-  if (!digits.consume_front("sm_") ||
-      (digits.consume_back("a"), digits.getAsInteger(10, capability)) ||
-      capability < 80)
+  if (chip.getAsInteger(10, capability))
+    return std::nullopt;
+  return capability;
+}
+
+LogicalResult norm::configureForGpu(Operation *root, StringRef chip) {
+  if (parseComputeCapability(chip).value_or(0) < 80)
     return emitError(root->getLoc(),
                      "expected chip to be sm_80 or later, got '")
            << chip << "'";

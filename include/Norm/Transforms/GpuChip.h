@@ -1,0 +1,23 @@
+//===- GpuChip.h - What a GPU's name says ----------------------*- C++ -*-===//
+//
+// Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NORM_TRANSFORMS_GPUCHIP_H
+#define NORM_TRANSFORMS_GPUCHIP_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+
+namespace mlir::norm {
+
+/// The compute capability that a chip is named for: 90 of `sm_90` and `sm_90a`;
+/// nullopt for what is no such name.
+std::optional<unsigned> parseComputeCapability(llvm::StringRef chip);
+
+} // namespace mlir::norm
+
+#endif // NORM_TRANSFORMS_GPUCHIP_H
