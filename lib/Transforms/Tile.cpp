@@ -236,11 +236,6 @@ private:
 };
 
 struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
-  void getDependentDialects(DialectRegistry &registry) const override {
-    TileNormPassBase::getDependentDialects(registry);
-    registry.insert<gpu::GPUDialect>();
-  }
-
   void runOnOperation() override {
     SmallVector<RowOpInterface> roots;
     getOperation()->walk([&](RowOpInterface op) {
