@@ -70,7 +70,7 @@ Function *Module::find(const char *name) {
   return (loaded.functions[name] = std::move(function)).get();
 }
 
-/// When a program ends its contexts may be gone, which is no failure.
+/// A context may be gone by now, which is no failure.
 void Module::unload() {
   std::lock_guard<std::mutex> lock(mutex);
   if (contexts.empty())

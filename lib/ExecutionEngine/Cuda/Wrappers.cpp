@@ -15,6 +15,8 @@
 #include "Modules.h"
 #include "Norm/ExecutionEngine/Cuda.h"
 
+#include <cstdlib>
+
 using namespace norm::cuda;
 
 #define NORM_EXPORT extern "C" __attribute__((visibility("default")))
@@ -41,13 +43,25 @@ static bool isCallers(Stream stream) {
 // Modules
 //===----------------------------------------------------------------------===//
 
-NORM_EXPORT void *mgpuModuleLoad(void *data, size_t size) {
+/// Set when the process ends. A program's destructors unload its modules after
+/// the driver and what is known of it are gone.
+static bool isEnding = false;
+
+static Module *makeModule(const void *data, size_t size) {
+  static int atEnd = std::atexit([] { isEnding = true; });
+  (void)atEnd;
   return new Module(data, size);
 }
+
+NORM_EXPORT void *mgpuModuleLoad(void *data, size_t size) {
+  return makeModule(data, size);
+}
 NORM_EXPORT void *mgpuModuleLoadJIT(void *data, int) {
-  return new Module(data, 0);
+  return makeModule(data, 0);
 }
 NORM_EXPORT void mgpuModuleUnload(void *module) {
+  if (isEnding)
+    return;
   static_cast<Module *>(module)->unload();
   delete static_cast<Module *>(module);
 }

@@ -17,6 +17,7 @@
 #include "Module.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cstdlib>
 #include <cstring>
 
 using namespace norm::emu;
@@ -30,7 +31,13 @@ static char handle;
 // Modules
 //===----------------------------------------------------------------------===//
 
+/// Set when the process ends. A program's destructors unload its modules after
+/// what they are made of is gone.
+static bool isEnding = false;
+
 NORM_EXPORT void *mgpuModuleLoad(void *data, size_t size) {
+  static int atEnd = std::atexit([] { isEnding = true; });
+  (void)atEnd;
   std::lock_guard<std::recursive_mutex> lock(machine().mutex);
   auto module =
       Module::load(llvm::StringRef(static_cast<const char *>(data), size));
@@ -49,6 +56,8 @@ NORM_EXPORT void *mgpuModuleLoadJIT(void *, int) {
 }
 
 NORM_EXPORT void mgpuModuleUnload(void *module) {
+  if (isEnding)
+    return;
   std::lock_guard<std::recursive_mutex> lock(machine().mutex);
   delete static_cast<Module *>(module);
 }
