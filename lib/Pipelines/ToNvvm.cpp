@@ -13,20 +13,46 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
-/// The PTX that a chip needs at least and ptxas of CUDA 12.9 and later knows.
+static unsigned capabilityOf(StringRef chip) {
+  return norm::parseComputeCapability(chip).value_or(0);
+}
+
+/// The PTX that a chip needs at least; up to 8.8, which ptxas of CUDA 12.9
+/// knows, one of the better ones.
 static std::string ptxFeature(StringRef chip) {
-  std::optional<unsigned> capability = norm::parseComputeCapability(chip);
-  if (!capability)
-    return "";
-  return *capability >= 100  ? "+ptx88"
-         : *capability >= 90 ? "+ptx83"
-                             : "+ptx76";
+  unsigned capability = capabilityOf(chip);
+  if (capability == 88 || (capability >= 110 && capability < 120))
+    return "+ptx90";
+  return capability >= 100 ? "+ptx88" : capability >= 89 ? "+ptx83" : "+ptx76";
+}
+
+/// The chips from the oldest on, each once; where none is given, one that
+/// norm-configure refuses.
+static SmallVector<std::string> sortChips(ArrayRef<std::string> chips) {
+  SmallVector<std::string> sorted(chips);
+  if (sorted.empty())
+    sorted.push_back("");
+  llvm::sort(sorted, [](const std::string &a, const std::string &b) {
+    return std::pair(capabilityOf(a), a) < std::pair(capabilityOf(b), b);
+  });
+  sorted.erase(llvm::unique(sorted), sorted.end());
+  return sorted;
+}
+
+/// Which chips kernels are compiled for: PTX and bitcode of the oldest are for
+/// all.
+static ArrayRef<std::string> targetChips(ArrayRef<std::string> chips,
+                                         norm::GpuFormat format) {
+  bool isForAll =
+      format == norm::GpuFormat::Isa || format == norm::GpuFormat::Llvm;
+  return isForAll ? chips.take_front() : chips;
 }
 
 static StringRef formatName(norm::GpuFormat format) {
@@ -44,15 +70,17 @@ static StringRef formatName(norm::GpuFormat format) {
 }
 
 /// Kernels to the LLVM and NVVM dialects.
-static void buildKernels(OpPassManager &pm, StringRef chip) {
+static void buildKernels(OpPassManager &pm, ArrayRef<std::string> chips) {
   // Constants go into the kernels instead of being arguments.
   pm.addPass(createGpuLaunchSinkIndexComputationsPass());
   pm.addPass(createGpuKernelOutliningPass());
-  GpuNVVMAttachTargetOptions target;
-  target.chip = chip.str();
-  target.features = ptxFeature(chip);
-  target.optLevel = 3;
-  pm.addPass(createGpuNVVMAttachTarget(target));
+  for (const std::string &chip : chips) {
+    GpuNVVMAttachTargetOptions target;
+    target.chip = chip;
+    target.features = ptxFeature(chip);
+    target.optLevel = 3;
+    pm.addPass(createGpuNVVMAttachTarget(target));
+  }
   pm.addPass(createSCFToControlFlowPass());
 
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
@@ -68,10 +96,13 @@ static void buildKernels(OpPassManager &pm, StringRef chip) {
 
 void norm::buildNormToNvvm(OpPassManager &pm,
                            const NormToNvvmOptions &options) {
+  // Rows lie as they do on the oldest chip, whose launches fit all.
+  SmallVector<std::string> chips = sortChips(options.chips);
+
   // Each norm and its neighbours: one loop over rows, in vector form.
   ConfigureNormPassOptions configure;
   configure.target = ConfigureTarget::Gpu;
-  configure.chip = options.chip;
+  configure.chip = chips.front();
   pm.addPass(createConfigureNormPass(configure));
   pm.addPass(createTileNormPass());
   pm.addPass(createLowerNormToLinalgPass());
@@ -87,12 +118,12 @@ void norm::buildNormToNvvm(OpPassManager &pm,
   buildBufferize(pm, bufferize);
   pm.addPass(createLowerAffinePass());
   pm.addPass(createCanonicalizerPass());
-  pm.addPass(createMapToThreadsPass({options.alignment, /*stream=*/true}));
   pm.addPass(createExpandNarrowingPass());
+  pm.addPass(createMapToThreadsPass({options.alignment, /*stream=*/true}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 
-  buildKernels(pm, options.chip);
+  buildKernels(pm, targetChips(chips, options.format));
   pm.addPass(createGpuKernelAbiPass({/*distinct=*/true}));
 
   // The host's code.
@@ -101,7 +132,10 @@ void norm::buildNormToNvvm(OpPassManager &pm,
   pm.addPass(createGpuToLLVMConversionPass());
   GpuModuleToBinaryPassOptions binary;
   binary.compilationTarget = formatName(options.format).str();
+  if (options.format == GpuFormat::Llvm)
+    pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
   pm.addPass(createGpuModuleToBinaryPass(binary));
+  pm.addPass(createLinkFatbinsPass());
   pm.addPass(createConvertToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }

@@ -172,8 +172,12 @@ std::optional<unsigned> norm::parseComputeCapability(StringRef chip) {
   if (!chip.consume_front("sm_"))
     return std::nullopt;
   chip.consume_back("a");
+  // What LLVM 22 generates code for; of an unknown one it makes nonsense.
+  static constexpr unsigned known[] = {70, 72, 75,  80,  86,  87,  88,  89,
+                                       90, 100, 101, 103, 110, 120, 121};
   unsigned capability;
-  if (chip.getAsInteger(10, capability))
+  if (chip.getAsInteger(10, capability) ||
+      !llvm::is_contained(known, capability))
     return std::nullopt;
   return capability;
 }
@@ -181,7 +185,8 @@ std::optional<unsigned> norm::parseComputeCapability(StringRef chip) {
 LogicalResult norm::configureForGpu(Operation *root, StringRef chip) {
   if (parseComputeCapability(chip).value_or(0) < 80)
     return emitError(root->getLoc(),
-                     "expected chip to be sm_80 or later, got '")
+                     "expected chip to be sm_80 or a later one that LLVM 22 "
+                     "knows, got '")
            << chip << "'";
   bool hasFailed = false;
   root->walk([&](RowOpInterface op) {

@@ -9,12 +9,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from norm.tools import ToolError, norm_opt
 
 BEGIN, END = "<!-- ptxas table -->\n", "<!-- end of ptxas table -->\n"
+# The table's chip comes first.
+CHIPS = ("sm_90", "sm_80", "sm_100")
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,11 @@ class Shape:
     operands: str
     parameters: str = "f32"
 
-    def module(self):
+    @property
+    def name(self):
+        return f"{self.op}_{self.element}_{self.columns}_{self.operands}_{self.parameters}"
+
+    def function(self):
         x = f"tensor<64x{self.columns}x{self.element}>"
         row = f"tensor<{self.columns}x{self.parameters}>"
         operands = {"r": f"residual(%r : {x})", "g": f"scale(%g : {row})",
@@ -39,7 +46,7 @@ class Shape:
         fused = "r" in self.operands
         results, returned = (f"{x} sum({x})", f"({x}, {x})") if fused else (x, x)
         names = "%y, %s" if fused else "%y"
-        return (f"func.func @{self.op}(%x: {x}{arguments}) -> {returned} {{\n"
+        return (f"func.func @{self.name}(%x: {x}{arguments}) -> {returned} {{\n"
                 f"  {names} = norm.{self.op} %x {clauses} axes [1] "
                 f"epsilon inside_sqrt 1.0e-6 : {x} -> {results}\n"
                 f"  return {names} : {returned.strip('()')}\n}}\n")
@@ -91,17 +98,12 @@ class Measured:
 
 def _accesses(ptx, kind):
     found = re.findall(rf"\b{kind}\.global(\S*)", ptx)
-    wide = [suffix for suffix in found if re.search(r"\.v4\.\w?32|\.v2\.\w?64", suffix)]
+    wide = [suffix for suffix in found
+            if re.search(r"\.v4\.\w?32|\.v2\.\w?64|\.v8\.\w?32|\.v4\.\w?64", suffix)]
     return len(wide), len(found) - len(wide)
 
 
-def measure(shape, chip="sm_90"):
-    """The one kernel of a shape whose rows are aligned."""
-    module = shape.module()
-    configured = norm_opt(module, f"--norm-configure=target=gpu chip={chip}")
-    strategy = dict(re.findall(r"(\w+) = (\w+)", re.search(r"#norm\.gpu<(.*?)>", configured)[1]))
-    found = kernels(norm_opt(module, f"--norm-to-nvvm=chip={chip} alignment=promised"))
-    (ptx,) = found.values()
+def _measure(ptx, chip, strategy):
     with tempfile.TemporaryDirectory() as directory:
         source = Path(directory) / "kernel.ptx"
         source.write_text(ptx)
@@ -120,13 +122,26 @@ def measure(shape, chip="sm_90"):
                     len(re.findall(r"\bbar(?:rier)?\.sync", ptx)))
 
 
-def table():
-    """The page's table, for sm_90."""
+def measure(shapes, chip):
+    """{shape: Measured} of the one kernel that each shape has where its rows are aligned."""
+    module = "".join(shape.function() for shape in shapes)
+    configured = norm_opt(module, f"--norm-configure=target=gpu chip={chip}")
+    strategies = [dict(re.findall(r"(\w+) = (\w+)", found))
+                  for found in re.findall(r"#norm\.gpu<(.*?)>", configured)]
+    found = kernels(norm_opt(module, f"--norm-to-nvvm=chip={chip} alignment=promised"))
+    texts = [found[f"{shape.name}_kernel"] for shape in shapes]
+    assert len(texts) == len(strategies) == len(found)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        measured = pool.map(_measure, texts, [chip] * len(texts), strategies)
+    return dict(zip(shapes, measured, strict=True))
+
+
+def table(measured):
+    """The page's table. measured: {chip: {shape: Measured}}."""
     names = {"rms_norm": "RMS", "layer_norm": "LN"}
     lines = ["| kernel | T x rows, k, V | registers | 16-byte loads / stores | other "
              "| shuffles / barriers |", "|---|---|---|---|---|---|"]
-    for shape in TABLE:
-        m = measure(shape)
+    for shape, m in measured[CHIPS[0]].items():
         s = m.strategy
         sums = " with residual" if "r" in shape.operands else ""
         chunks = ", chunks" if s["staging"] != "registers" else ""
@@ -135,7 +150,18 @@ def table():
             f"| {s['threads']} x {s['rows']}, {s['accesses']}, {s['width']}{chunks} "
             f"| {m.registers} | {m.wide[0]} / {m.wide[1]} | {m.other[0]} / {m.other[1]} "
             f"| {m.shuffles} / {m.barriers} |")
-    return "\n".join(lines) + "\n"
+    others = []
+    for chip in CHIPS[1:]:
+        registers = [m.registers for m in measured[chip].values()]
+        spilled = sum(bool(m.spilled or m.stack) for m in measured[chip].values())
+        others.append(f"`{chip}`: {min(registers)} to {max(registers)} registers, "
+                      f"{spilled or 'no'} kernel{'s' * (spilled > 1)} with spills or local memory")
+    return "\n".join(lines) + "\n\nThe same on " + "; on ".join(others) + ".\n"
+
+
+def everything():
+    """What `table` takes."""
+    return {chip: measure(TABLE, chip) for chip in CHIPS}
 
 
 def section(page):
@@ -146,7 +172,7 @@ def section(page):
 def main():
     path = Path(sys.argv[1])
     before, rest = path.read_text().split(BEGIN)
-    path.write_text(before + BEGIN + table() + END + rest.split(END)[1])
+    path.write_text(before + BEGIN + table(everything()) + END + rest.split(END)[1])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@
 // RUN: env NORM_CUDA_DRIVER=%stub NORM_STUB_DEVICES=0 not %run_cuda -e main %t 2>&1 | FileCheck %s --check-prefix=NODEVICE
 // RUN: env NORM_CUDA_DRIVER=%stub NORM_STUB_FAIL=cuInit=100 not %run_cuda -e main %t 2>&1 | FileCheck %s --check-prefix=NODEVICE
 // RUN: env NORM_CUDA_DRIVER=%stub NORM_STUB_FAIL=cuInit=999 not %run_cuda -e main %t 2>&1 | FileCheck %s --check-prefix=NOSTART
-// RUN: env NORM_CUDA_DRIVER=%stub NORM_STUB_FAIL=cuModuleLoadDataEx=209 not %run_cuda -e main %t 2>&1 | FileCheck %s --check-prefix=NOIMAGE
+// RUN: env NORM_CUDA_DRIVER=%stub NORM_STUB_CHIP=86 not %run_cuda -e main %t 2>&1 | FileCheck %s --check-prefix=NOIMAGE
 // RUN: env NORM_CUDA_DRIVER=%stub NORM_STUB_FAIL=cuModuleLoadDataEx=218 not %run_cuda -e main %t 2>&1 | FileCheck %s --check-prefix=BADPTX
 // RUN: env NORM_CUDA_DRIVER=%stub NORM_STUB_FAIL=cuMemAlloc_v2=2 not %run_cuda -e main %t 2>&1 | FileCheck %s --check-prefix=MEMORY
 // RUN: env NORM_CUDA_DRIVER=%stub NORM_STUB_FAIL=cuFuncSetAttribute=1 not %run_cuda -e main %t 2>&1 | FileCheck %s --check-prefix=SHARED
@@ -26,7 +26,7 @@
 // NOTCUDA: norm-cuda: error: the CUDA driver libc.so.6 has no cuInit: expected that of CUDA 11 or later
 // NODEVICE: norm-cuda: error: no CUDA device: the driver finds none
 // NOSTART: norm-cuda: error: cannot start the CUDA driver: CUDA_ERROR_OF_THE_STUB
-// NOIMAGE: norm-cuda: error: no image of a module fits Stub 0 (sm_90): it has PTX for sm_90: CUDA_ERROR_NO_BINARY_FOR_GPU: as it was told
+// NOIMAGE: norm-cuda: error: no image of a module fits Stub 0 (sm_86): it has PTX for sm_90: CUDA_ERROR_NO_BINARY_FOR_GPU: as it was told
 // BADPTX: norm-cuda: error: cannot load a module of device code (PTX for sm_90): CUDA_ERROR_INVALID_PTX: as it was told
 // BADPTX-NEXT: ptxas: line 3 is wrong
 // MEMORY: norm-cuda: error: cannot allocate 128 bytes: CUDA_ERROR_OUT_OF_MEMORY: as it was told

@@ -3,9 +3,14 @@
 // RUN: norm-opt %s --norm-to-nvvm="alignment=promised" | sed 's/\\0A/\n/g; s/\\09/ /g' > %t
 // RUN: FileCheck %s < %t
 // RUN: FileCheck %s --check-prefix=PTX < %t
+// RUN: env -u CUDA_ROOT -u CUDA_HOME -u CUDA_PATH PATH=/usr/bin:/bin norm-opt %s --norm-to-nvvm="alignment=promised" | sed 's/\\0A/\n/g; s/\\09/ /g' | FileCheck %s --check-prefix=PTX
 // RUN: norm-opt %s --norm-to-nvvm="chip=sm_80 strides=any" | sed 's/\\0A/\n/g; s/\\09/ /g' | FileCheck %s --check-prefix=SM80
 // RUN: norm-opt %s --norm-to-nvvm="chip=sm_100" | sed 's/\\0A/\n/g; s/\\09/ /g' | FileCheck %s --check-prefix=SM100
 // RUN: norm-opt %s --norm-to-nvvm="format=llvm" | FileCheck %s --check-prefix=LLVM
+// RUN: norm-opt %s --norm-to-nvvm="chip=sm_100,sm_80,sm_90 alignment=promised" | sed 's/\\0A/\n/g' | FileCheck %s --check-prefix=OLDEST
+// RUN: norm-opt %s --norm-to-nvvm="chip=sm_89" | FileCheck %s --check-prefix=SM89
+// RUN: not norm-opt %s --norm-to-nvvm="chip=" 2>&1 | FileCheck %s --check-prefix=NOCHIP
+// RUN: not norm-opt %s --norm-to-nvvm="chip=sm_90,sm_99" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not norm-opt %s --norm-to-nvvm="chip=sm_70" 2>&1 | FileCheck %s --check-prefix=OLD
 
 // Arguments, results and the stream; nothing but a launch on that stream.
@@ -32,7 +37,13 @@
 // SM80-NOT: ld.global.nc.v4
 // SM100: .target sm_100
 // LLVM: gpu.binary @rows_kernel [#gpu.object<#nvvm.target<{{.*}}>, offload = "BC
-// OLD: error: expected chip to be sm_80 or later, got 'sm_70'
+// One PTX for all chips: that of the oldest.
+// OLDEST-COUNT-2: .target sm_80
+// OLDEST-NOT: .target
+// SM89: .version 8.3{{.*}}.target sm_89
+// NOCHIP: error: expected chip to be sm_80 or a later one that LLVM 22 knows, got ''
+// UNKNOWN: error: expected chip to be sm_80 or a later one that LLVM 22 knows, got 'sm_99'
+// OLD: error: expected chip to be sm_80 or a later one that LLVM 22 knows, got 'sm_70'
 func.func @rows(%x: tensor<64x768xf32>, %g: tensor<768xf32>) -> tensor<64x768xf32> {
   %y = norm.rms_norm %x scale(%g : tensor<768xf32>) axes [1] epsilon inside_sqrt 1.0e-6
       : tensor<64x768xf32> -> tensor<64x768xf32>

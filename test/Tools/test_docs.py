@@ -32,7 +32,7 @@ BUILD = Path(os.environ.get("NORM_BUILD_DIR", ROOT / "build"))
 SANITIZED = re.search(r"^NORM_SANITIZE:\w+=.", (BUILD / "CMakeCache.txt").read_text(), re.M)
 
 COMMANDS = ("README.md", "docs/Tutorial.md", "docs/Placement.md", "docs/Sync.md",
-            "docs/Sharding.md", "docs/Emulator.md")
+            "docs/Sharding.md", "docs/Emulator.md", "docs/GPU.md")
 LISTINGS = ("docs/Tutorial.md", "docs/Placement.md", "docs/Sharding.md")
 PROGRAMS = ("docs/Spec.md", "docs/SpecBackward.md", "docs/SpecStatistics.md", "docs/QKNorm.md",
             "docs/Placement.md")

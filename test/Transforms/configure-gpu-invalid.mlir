@@ -2,8 +2,8 @@
 // RUN: not norm-opt %s --norm-configure="target=gpu chip=sm_75" --split-input-file 2>&1 | FileCheck %s --check-prefix=OLD
 // RUN: not norm-opt %s --norm-configure="target=gpu chip=hopper" --split-input-file 2>&1 | FileCheck %s --check-prefix=NAME
 
-// OLD: error: expected chip to be sm_80 or later, got 'sm_75'
-// NAME: error: expected chip to be sm_80 or later, got 'hopper'
+// OLD: error: expected chip to be sm_80 or a later one that LLVM 22 knows, got 'sm_75'
+// NAME: error: expected chip to be sm_80 or a later one that LLVM 22 knows, got 'hopper'
 func.func @columns(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   // expected-error @+1 {{'norm.rms_norm' op has no GPU kernel: expected the last axis, 1, to be the only reduced one, got axes [0]}}
   %y = norm.rms_norm %x axes [0] epsilon none : tensor<4x8xf32> -> tensor<4x8xf32>

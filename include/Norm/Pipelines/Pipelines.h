@@ -101,20 +101,22 @@ enum class GpuFormat {
 };
 
 struct NormToNvvmOptions : public PassPipelineOptions<NormToNvvmOptions> {
-  PassOptions::Option<std::string> chip{
-      *this, "chip", llvm::cl::desc("the GPU (default: sm_90)"),
-      llvm::cl::init("sm_90")};
+  PassOptions::ListOption<std::string> chips{
+      *this, "chip",
+      llvm::cl::desc("GPUs (default: sm_90); rows are laid out for the oldest"),
+      llvm::cl::list_init<std::string>({"sm_90"})};
   PassOptions::Option<GpuFormat> format{
       *this, "format",
       llvm::cl::desc("what kernels are compiled to (default: isa)"),
       llvm::cl::init(GpuFormat::Isa),
       llvm::cl::values(
-          clEnumValN(GpuFormat::Isa, "isa", "PTX; needs no CUDA installation"),
-          clEnumValN(GpuFormat::Bin, "bin", "a cubin, by ptxas"),
+          clEnumValN(GpuFormat::Isa, "isa",
+                     "PTX for the oldest; needs no CUDA installation"),
+          clEnumValN(GpuFormat::Bin, "bin", "a cubin of one, by ptxas"),
           clEnumValN(GpuFormat::Fatbin, "fatbin",
-                     "a fatbin, by ptxas and fatbinary"),
+                     "cubins and PTX of all, by ptxas and fatbinary"),
           clEnumValN(GpuFormat::Llvm, "llvm",
-                     "LLVM bitcode, for the emulator"))};
+                     "LLVM bitcode for the oldest, for the emulator"))};
   PassOptions::Option<EntryStrides> strides{
       *this, "strides",
       llvm::cl::desc("inner strides of arguments (default: unit)"),

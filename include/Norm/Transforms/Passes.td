@@ -287,8 +287,8 @@ def GpuKernelAbiPass : Pass<"norm-gpu-kernel-abi", "::mlir::ModuleOp"> {
       norm-entry-abi promises.
 
     A block size that all launches of a kernel agree on becomes `nvvm.reqntid`,
-    with `nvvm.minctasm` blocks that are 768 threads together: so many leave a
-    thread 80 registers.
+    with `nvvm.minctasm` blocks that are 640 threads together: so many leave a
+    thread 96 registers.
     Alignment stays with the accesses: it is an element's at the buffer's
     offset, which need not be the pointer's.
 
@@ -300,6 +300,19 @@ def GpuKernelAbiPass : Pass<"norm-gpu-kernel-abi", "::mlir::ModuleOp"> {
            "arguments of the host's functions that are written overlap no other">
   ];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def LinkFatbinsPass : Pass<"norm-link-fatbins", "::mlir::ModuleOp"> {
+  let summary = "one fatbin for all targets of a kernel";
+  let description = [{
+    Runs after `gpu-module-to-binary`, which makes an object for each target of
+    a `gpu.module`; the translation to LLVM IR embeds one of them. Objects that
+    are fatbins become one fatbin with the images of all, from which the driver
+    takes what fits the device. The target, properties and kernels are the first
+    object's.
+
+    Fails on several objects that are not all fatbins.
+  }];
 }
 
 def FuseResidualPass : Pass<"norm-fuse-residual"> {

@@ -9,6 +9,7 @@
 |* standard output; memory is the host's; kernels do nothing.
 |*
 |* NORM_STUB_DEVICES=N  how many devices there are (1)
+|* NORM_STUB_CHIP=N     their compute capability (90)
 |* NORM_STUB_FAIL=F=N   the function F returns the error N
 |*
 \*===----------------------------------------------------------------------===*/
@@ -36,6 +37,11 @@ static int called(const char *name, const char *format, ...) {
   return 0;
 }
 
+static unsigned chip(void) {
+  const char *text = getenv("NORM_STUB_CHIP");
+  return text ? atoi(text) : 90;
+}
+
 static char context, module;
 static _Thread_local void *current;
 
@@ -55,7 +61,7 @@ int cuDeviceGetName(char *name, int size, int device) {
 }
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
   (void)device;
-  *value = attribute == 75 ? 9 : 0;
+  *value = attribute == 75 ? chip() / 10 : attribute == 76 ? chip() % 10 : 0;
   return 0;
 }
 int cuDevicePrimaryCtxRetain(void **result, int device) {
@@ -74,11 +80,56 @@ int cuCtxGetDevice(int *device) {
   *device = 0;
   return 0;
 }
+/* What a driver takes of a fatbin or of PTX: the latest machine code of its
+ * chip's generation, else the latest PTX that is not newer than the chip. */
+enum kind { none, ptx, machine_code };
+static void consider(unsigned kind, unsigned for_chip, unsigned *best_kind,
+                     unsigned *best_chip) {
+  if (for_chip > chip() || kind < *best_kind ||
+      (kind == machine_code && for_chip / 10 != chip() / 10) ||
+      (kind == *best_kind && for_chip < *best_chip))
+    return;
+  *best_kind = kind;
+  *best_chip = for_chip;
+}
+struct fatbin {
+  uint32_t magic;
+  uint16_t version, header;
+  uint64_t size;
+};
+struct image {
+  uint16_t kind, version;
+  uint32_t header;
+  uint64_t size;
+  uint32_t other[3], chip;
+};
+static unsigned choose(const void *data, unsigned *for_chip) {
+  struct fatbin all;
+  unsigned kind = none;
+  *for_chip = 0;
+  memcpy(&all, data, sizeof(all));
+  if (all.magic != 0xBA55ED50) {
+    const char *target = strstr(data, ".target sm_");
+    if (target)
+      consider(ptx, atoi(target + strlen(".target sm_")), &kind, for_chip);
+    return kind;
+  }
+  const char *at = (const char *)data + all.header, *end = at + all.size;
+  for (struct image image; at < end; at += image.header + image.size) {
+    memcpy(&image, at, sizeof(image));
+    consider(image.kind, image.chip, &kind, for_chip);
+  }
+  return kind;
+}
+
 int cuModuleLoadDataEx(void **result, const void *data, unsigned count,
                        int *options, void **values) {
-  (void)data;
+  unsigned for_chip, kind = choose(data, &for_chip);
   *result = &module;
-  int status = called("cuModuleLoadDataEx", "with %u options", count);
+  int status = called("cuModuleLoadDataEx", "with %u options: %s for sm_%u",
+                      count, kind == ptx ? "PTX" : "machine code", for_chip);
+  if (kind == none)
+    return 209;
   for (unsigned i = 0; status == 218 && i < count; ++i)
     if (options[i] == 5)
       strcpy(values[i], "ptxas: line 3 is wrong");
