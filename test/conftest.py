@@ -10,11 +10,27 @@ sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "test" / "Integration"))
 sys.path.insert(0, str(ROOT / "test" / "Rewrites"))
 sys.path.insert(0, str(ROOT / "test" / "Cases"))
+sys.path.insert(0, str(ROOT / "test" / "GPU"))
 
 
 def pytest_addoption(parser):
     parser.addoption("--mutate", action="store_true",
                      help="switch off every precondition of every rewrite, not today's part only")
+    parser.addoption("--full", action="store_true",
+                     help="also what is marked `full`: long tables, of which a part runs else")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "full: runs with --full only")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Takes out what is for --full, so that nothing counts as skipped."""
+    if config.getoption("--full"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("full")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import ctypes
 import json
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from norm.compiled import descriptor, load_library
 from norm.tools import build_dir
@@ -62,22 +63,23 @@ class Emulated:
             "-O0", f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lnorm_emu"])
 
     def __call__(self, inputs, outputs, entry="main", seed=0):
-        """Calls `entry` on arrays in, contiguous arrays out, in order, in the schedule
-        that `seed` gives; EmulatorError with what the first failing check says."""
+        """Calls `entry` on views in, contiguous arrays out, in order, in the schedule
+        that `seed` gives; EmulatorError with what the first failing check says. Kernels
+        may touch memory from a view's first byte to its last."""
         function = getattr(self.library, f"_mlir_ciface_{entry}")
         function.restype = None
         arrays = [*inputs, *outputs]
-        shared = [array for array in arrays if array.nbytes]
-        for array in shared:
-            self.emulator.normEmuRegister(array.ctypes.data, array.nbytes)
+        shared = [byte_bounds(array) for array in arrays if array.nbytes]
+        for begin, end in shared:
+            self.emulator.normEmuRegister(begin, end - begin)
         self.emulator.normEmuSetSeed(seed)
         failures = self.emulator.normEmuErrorCount()
         descriptors = [descriptor(array, offset=0) for array in arrays]
         try:
             function(*(ctypes.byref(d) for d in descriptors), ctypes.c_void_p(None))
         finally:
-            for array in shared:
-                self.emulator.normEmuUnregister(array.ctypes.data)
+            for begin, _ in shared:
+                self.emulator.normEmuUnregister(begin)
         if self.emulator.normEmuErrorCount() != failures:
             raise EmulatorError(self.emulator.normEmuLastError().decode())
 

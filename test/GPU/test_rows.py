@@ -6,27 +6,12 @@ whole accesses) and one element off (element by element). All four give the same
 
 import numpy as np
 import pytest
-from norm.cases import Case, call
+from gpu_cases import case, check_cases
+from norm.cases import call
 from norm.data import MAKERS
-from norm.emulated import Emulated, aligned, run_calls
+from norm.emulated import Emulated, EmulatorError, aligned, run_calls
 from norm.program import module_text
 from norm.promise import check
-
-STATISTICS = {"layer_norm": ("y", "mean", "variance", "rstd", "sum"),
-              "rms_norm": ("y", "rstd", "sum"), "l2_norm": ("y", "rstd")}
-SEEDS = (0, 5)
-
-
-def case(op, columns, element="f32", operands="gb", rows=3, **fields):
-    if op != "layer_norm":
-        operands = operands.replace("b", "")
-    if op == "l2_norm":
-        operands = ""
-    name = f"{op}-{rows}x{columns}-{element}-{operands}-" + "-".join(map(str, fields.values()))
-    results = tuple(r for r in STATISTICS[op] if r != "sum" or "r" in operands)
-    return Case(name=name, op=op, type=element, operands=operands,
-                **{"shape": (rows, columns), "axes": (1,), "results": results, **fields})
-
 
 GROUPS = {
     # Parts of a warp, up to several warps; no power of two; rows that end in a part.
@@ -77,15 +62,7 @@ GROUPS = {
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_case(group, tmp_path):
-    calls = [call(c) for c in GROUPS[group]]
-    runs = [run for offset in (0, 1)
-            for run in run_calls(tmp_path / str(offset), calls, SEEDS, offset)]
-    for number, (one, made) in enumerate(zip(GROUPS[group], calls, strict=True)):
-        first = runs[0][number]
-        check(made.reference(), first, one.rows)
-        for run in runs[1:]:
-            for name, array in first.items():
-                assert array.tobytes() == run[number][name].tobytes(), (one.name, name)
+    check_cases(GROUPS[group], tmp_path)
 
 
 def test_no_rows(tmp_path):
@@ -118,3 +95,16 @@ def test_x_is_read_once(op, columns, tmp_path):
                    for array in kernel["arrays"])
     every = 4 * columns * 2
     assert moved == [(0, every)] * 2 + [(every, 0)] * len(inputs)
+
+
+def test_a_failure_names_the_line_of_the_op(tmp_path):
+    """A scale that is shorter than its type says: the kernel reads beyond it."""
+    made = call(case("rms_norm", 768, "f32", "g", results=("y",)))
+    text = "\n\n" + module_text([made])
+    (line,) = (number for number, words in enumerate(text.splitlines(), 1)
+               if "norm.rms_norm" in words)
+    x, scale = made.inputs()
+    outputs = [aligned(np.zeros(made.x.shape, np.float32))]
+    with pytest.raises(EmulatorError, match=rf"<stdin>:{line}:\d+: error: out of bounds: thread "
+                                            r"\d+ reads 16 bytes at offset 30\d\d of argument"):
+        Emulated(tmp_path, text)([aligned(x), aligned(scale[:760])], outputs)
