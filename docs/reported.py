@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "test" / "Cases"
+GPU_TESTS = ROOT / "test" / "GPU" / "test_gpu_cases.py"
 PAGE = ROOT / "docs" / "Cases.md"
 
 IDS = [f"{section}{number}" for section, numbers in (
@@ -28,23 +29,12 @@ SECTIONS = {"A": "Wrong numbers", "B": "Crashes and miscompiles", "C": "Fusion f
 # What of a case waits for a part that does not exist yet, beside the run on a GPU that all
 # of them wait for.
 LATER = {
-    "A6": "That a GPU overflows as the CPU does: needs kernels for one.",
     "A15": "The conversion of other systems' momentum by an importer: there is no importer.",
     "A22": "The older form with a scale per group, whose values are repeated C/G times, not "
            "tiled: needs an importer.",
     "A24": "Views of a Python package's arrays: there is no such package. The tests pass any "
            "view through the entry ABI.",
-    "A25": "Grid dimensions, and 64-bit indices in PTX: need kernels for a GPU. The index "
-           "widths of the LLVM IR are tested.",
-    "A31": "The same for tiles that are chosen for a GPU.",
     "B5": "That a Python package raises instead of ending the process: there is none.",
-    "B11": "The same through NVVM, with `gpu.subgroup_reduce` and libdevice: needs a GPU "
-           "pipeline.",
-    "B15": "Loops mapped to blocks and threads: needs a GPU pipeline. Which loops may be "
-           "parallel at all is tested.",
-    "B16": "Local memory of GPU kernels.",
-    "B18": "The chip's own approximate reciprocal root: needs kernels for a GPU.",
-    "D1": "Kernel launches: there are none. Loops over tiles are counted.",
     "D2": "Rows shared among threads with partial sums and a second step: on the CPU columns "
           "are shared, and all rows of one column are one thread's.",
 }
@@ -56,10 +46,11 @@ and runtimes, boiled down to inputs that can be checked by hand. The reports are
 words; none was rerun on the software it came from. Each case stands for its kind: its tests
 cover other shapes, types, ops and placements of epsilon too.
 
-The tests are those of `test/Cases` whose names contain `case_` and the id (`pytest test/Cases -k
-case_A1_`). They run on the paths that exist: `cpu`, vectorized; `linalg`, the decomposition as
-plain loops; `reference`. Nothing runs on a GPU yet; what the IR shows of it is tested. Cases of
-section D are counts in the IR, and cells of `./dev bench --cases`."""
+The tests are those of `test/Cases` and `test/GPU` whose names contain `case_` and the id (`pytest
+test/Cases test/GPU -k case_A1_`). They run on the paths that exist: `cpu`, vectorized; `linalg`,
+the decomposition as plain loops; `reference`; `gpu-emulated`, kernels that the emulator runs and
+checks. Nothing has run on a GPU yet. Cases of section D are counts in the IR, and cells of `./dev
+bench --cases`."""
 
 
 @dataclass
@@ -88,10 +79,16 @@ def paths_of(function):
     return found
 
 
+def emulated(function):
+    """Where a GPU test runs what it compiles."""
+    running = r"\b(Emulated|run_calls|check_runs|check_cases)\b"
+    return {"gpu-emulated"} if re.search(running, ast.unparse(function)) else set()
+
+
 def gather():
     """{id: Case} of all tests, in the order of the ids; then those with ids unknown."""
     cases = {name: Case(name) for name in IDS}
-    for path in sorted(TESTS.glob("test_*.py")):
+    for path in [*sorted(TESTS.glob("test_*.py")), GPU_TESTS]:
         for function in ast.parse(path.read_text()).body:
             name = getattr(function, "name", "")
             match = re.match(r"test_case_([A-Z]\d+)_", name)
@@ -99,7 +96,7 @@ def gather():
                 continue
             case = cases.setdefault(match[1], Case(match[1]))
             case.tests.append(name)
-            case.paths |= paths_of(function)
+            case.paths |= emulated(function) if path == GPU_TESTS else paths_of(function)
             told = re.match(rf"case-{case.id}: (.*?)\. (.*)",
                             " ".join((ast.get_docstring(function) or "").split()))
             if told:
