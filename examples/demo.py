@@ -3,7 +3,8 @@
 usage: demo.py [--out DIR]
 
 Takes the linalg IR that PyTorch's exporter wrote for one Llama layer and one
-GPT-2 layer, and shows in one screenful what this project does with them.
+GPT-2 layer, and shows in one screenful what this project does with them, on the
+CPU and as GPU kernels, which an emulator runs.
 """
 
 import argparse
@@ -18,7 +19,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from norm import reference, tools  # noqa: E402
+from norm import ptx, reference, tools  # noqa: E402
+from norm.emulated import Emulated, aligned  # noqa: E402
 
 CORPUS = ROOT / "test" / "Corpus"
 FIND = ("--norm-raise", "--norm-fuse-residual", "--canonicalize", "--cse")
@@ -155,6 +157,94 @@ def show_hard_row(layer: Layer, number: int):
     print()
 
 
+NORM_LINE = re.compile(
+    r"^ *(?P<results>(?:%\w+(?:, )?)+) = norm\.(?P<kind>\w+) (?P<x>%\w+) (?P<middle>.*?axes.*?)"
+    r" : (?P<type>\S+) -> (?P<y>[^ \n]+)(?: sum\((?P<sum>\S+)\))?$",
+    re.M,
+)
+
+
+class Kernel:
+    """One norm of a layer as a function of its own: its operands, (name, type) pairs, and
+    what the layer has computed of them."""
+
+    def __init__(self, found: re.Match, number: int):
+        self.name, self.kind = f"norm{number}", found["kind"]
+        others = re.findall(r"(\w+)\((%\w+) : (tensor<[^>]*>)\)", found["middle"])
+        self.operands = {"x": (found["x"], found["type"])}
+        self.operands |= {role: (value, kind) for role, value, kind in others}
+        types = [found["y"], found["sum"]]
+        self.results = list(zip(found["results"].split(", "), filter(None, types), strict=True))
+        self.epsilon = float(re.search(r"epsilon inside_sqrt (\S+)", found["middle"])[1])
+        arguments = ", ".join(f"{value}: {kind}" for value, kind in self.operands.values())
+        returned = ", ".join(value for value, _ in self.results)
+        kinds = ", ".join(kind for _, kind in self.results)
+        self.text = (
+            f"func.func @{self.name}({arguments}) -> ({kinds}) {{\n{found[0]}\n"
+            f"  return {returned} : {kinds}\n}}\n"
+        )
+
+    def exact(self, values) -> np.ndarray:
+        """y by the oracle, in f64."""
+        given = {role: values[value] for role, (value, _) in self.operands.items()}
+        norm = getattr(reference, self.kind)
+        return norm(**given, axes=(2,), epsilon=self.epsilon, result="f64").y
+
+
+def values_of(layer: Layer, kernels) -> dict:
+    """What the layer computes on the CPU for its norms: {name: array}."""
+    known = {f"%arg{number}": array for number, array in enumerate(layer.inputs)}
+    wanted = {}
+    for kernel in kernels:
+        wanted |= dict([*kernel.operands.values(), *kernel.results])
+    wanted = {name: kind for name, kind in wanted.items() if name not in known}
+    names, types = ", ".join(wanted), ", ".join(wanted.values())
+    text = re.sub(r"return %\w+ : tensor<[^>]*>", f"return {names} : {types}", layer.raised)
+    text = re.sub(r"(@main\(.*\) -> )tensor<[^>]*>", rf"\g<1>({types})", text)
+    directory = layer.out / f"{layer.name}.norms"
+    arrays = tools.norm_run(directory, text, layer.inputs, ["f32"] * len(wanted))
+    return known | dict(zip(wanted, arrays, strict=True))
+
+
+def traffic(arrays, direction: str) -> str:
+    """Bytes that kernels moved, in sectors of 32, and how large each array is."""
+    moved = [array for array in arrays if array[direction]["bytes"]]
+    return " ".join(f"{32 * array[direction]['sectors']}/{array['size']}" for array in moved)
+
+
+def show_kernels(layer: Layer, number: int, title: str):
+    """Compiles a layer's norms for GPUs and runs them in the emulator on the layer's data."""
+    kernels = [Kernel(found, i) for i, found in enumerate(NORM_LINE.finditer(layer.raised))]
+    module = "".join(kernel.text for kernel in kernels)
+    options = "--norm-to-nvvm=chip=sm_80 alignment=promised"
+    for name, text in ptx.kernels(tools.norm_opt(module, options)).items():
+        (layer.out / f"{layer.name}.{name}.ptx").write_text(text)
+    emulated = Emulated(layer.out / f"{layer.name}.emulated", module, f"{options} format=llvm")
+    values = values_of(layer, kernels)
+    print(f"{number}. {title}, run by the emulator, which checks every access:")
+    row = "   {:10} {:10} {:27} {:16} {:9} {:9} {}"
+    titles = ("norm", "blocks", "bytes read / of an array", "written", "barriers", "off f64")
+    print(row.format(*titles, "off the CPU"))
+    for kernel in kernels:
+        inputs = [aligned(values[value]) for value, _ in kernel.operands.values()]
+        outputs = [aligned(np.zeros_like(values[value])) for value, _ in kernel.results]
+        (counted,) = emulated.count(inputs, outputs, entry=kernel.name)
+        threads = counted["threads"] // counted["blocks"]
+        print(
+            row.format(
+                kernel.kind,
+                f"{counted['blocks']} of {threads}",
+                traffic(counted["arrays"], "read"),
+                traffic(counted["arrays"], "written"),
+                counted["barriers"],
+                f"{relative_error(outputs[0], kernel.exact(values)):.1e}",
+                f"{relative_error(outputs[0], values[kernel.results[0][0]]):.1e}",
+            )
+        )
+    print("   Bytes are sectors of 32 that warps ask for; threads without a row read the last one.")
+    print()
+
+
 INTRO = """\
 norm finds the normalizations in a compiler's IR, says exactly what each computes, fuses what
 stands beside it, and compiles it without changing what the model means. Two layers as PyTorch
@@ -172,9 +262,10 @@ def main():
     show_layer(llama, 1, "One Llama layer")
     show_layer(gpt2, 2, "One GPT-2 layer")
     show_hard_row(gpt2, 3)
+    show_kernels(llama, 4, "The Llama layer's norms as GPU kernels")
     shown = out.relative_to(ROOT) if out.is_relative_to(ROOT) else out
     print(f"Files: {shown} has the programs with norms (*.norm.mlir), what norm-report says of")
-    print("       them (*.report.json), and a folder per run: program, inputs and outputs (.npy).")
+    print("       them (*.report.json), the kernels (*.ptx), and a folder per run.")
     print("Next:  docs/Tutorial.md does this step by step.")
 
 
