@@ -173,7 +173,7 @@ std::optional<unsigned> norm::parseComputeCapability(StringRef chip) {
     return std::nullopt;
   chip.consume_back("a");
   // What LLVM 22 generates code for; of an unknown one it makes nonsense.
-  static constexpr unsigned known[] = {70, 72, 75,  80,  86,  87,  88,  89,
+  static constexpr unsigned known[] = {70, 72,  75,  80,  86,  87,  88, 89,
                                        90, 100, 101, 103, 110, 120, 121};
   unsigned capability;
   if (chip.getAsInteger(10, capability) ||
