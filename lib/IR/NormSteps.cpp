@@ -7,7 +7,7 @@
 //
 // Statistics use one sweep about a sampled shift, guarded:
 //
-//   m = sum of the first elements of a row / how many    a sample
+//   m = sum of some elements of a row / how many         a sample
 //   S = sum(c - m),  Q = sum((c - m)^2),  d = S / n
 //   where S*d > (Q - S*d) / 4, or that overflows:        m is not near the mean
 //     m = m + d,  and S and Q about it
@@ -34,6 +34,7 @@
 #include "RowBuilder.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 
 using namespace mlir;
 using namespace mlir::norm;
@@ -136,14 +137,36 @@ static Value buildSum(RowBuilder &rows, const Source &source, Indexed mask) {
   })[0];
 }
 
-/// The mean of the first elements along the innermost reduced axis: where the
-/// elements of a row are alike, it is within a small part of their deviation.
-static Value buildSampleMean(RowBuilder &rows, const Source &source) {
-  constexpr int64_t kSample = 64;
-  OpBuilder &b = rows.builder;
+namespace {
+/// The elements that a sample takes: per axis of x the first, how many, and how
+/// far apart; `count` is their number.
+struct Sample {
   SmallVector<OpFoldResult> offsets, sizes, strides;
   OpFoldResult count;
-  bool isWhole = true;
+  /// Whether they are known to be all there are.
+  bool isWhole;
+};
+} // namespace
+
+/// All elements of x to begin with.
+static Sample sampleAll(RowBuilder &rows, Value x) {
+  OpBuilder &b = rows.builder;
+  Sample sample;
+  for (int64_t axis : rows.all) {
+    sample.offsets.push_back(b.getIndexAttr(0));
+    sample.sizes.push_back(tensor::getMixedSize(b, rows.loc, x, axis));
+    sample.strides.push_back(b.getIndexAttr(1));
+  }
+  sample.isWhole = true;
+  return sample;
+}
+
+/// The first elements along the innermost reduced axis: where the elements of a
+/// row are alike, their mean is within a small part of their deviation.
+static Sample sampleFirst(RowBuilder &rows, Value x) {
+  constexpr int64_t kSample = 64;
+  OpBuilder &b = rows.builder;
+  Sample sample = sampleAll(rows, x);
   // Whether an axis of extent 1 is reduced or not decides no bits.
   ArrayRef<int64_t> shape = rows.op.getInput().getType().getShape();
   int64_t innermost = *llvm::max_element(rows.reduced, [&](int64_t a,
@@ -151,32 +174,91 @@ static Value buildSampleMean(RowBuilder &rows, const Source &source) {
     return std::make_pair(shape[a] != 1, a) < std::make_pair(shape[b] != 1, b);
   });
   for (int64_t axis : rows.all) {
+    if (llvm::is_contained(rows.kept, axis))
+      continue;
+    bool isInnermost = axis == innermost;
+    AffineMap limit =
+        AffineMap::get(1, 0,
+                       {b.getAffineConstantExpr(isInnermost ? kSample : 1),
+                        b.getAffineDimExpr(0)},
+                       b.getContext());
+    OpFoldResult extent = sample.sizes[axis];
     OpFoldResult size =
-        tensor::getMixedSize(b, rows.loc, source.inputs[0].tensor, axis);
-    if (!llvm::is_contained(rows.kept, axis)) {
-      bool isInnermost = axis == innermost;
-      AffineMap limit =
-          AffineMap::get(1, 0,
-                         {b.getAffineConstantExpr(isInnermost ? kSample : 1),
-                          b.getAffineDimExpr(0)},
-                         b.getContext());
-      OpFoldResult extent = size;
-      size = affine::makeComposedFoldedAffineMin(b, rows.loc, limit, extent);
-      isWhole &= isEqualConstantIntOrValue(size, extent);
-      if (isInnermost)
-        count = size;
-    }
-    offsets.push_back(b.getIndexAttr(0));
-    strides.push_back(b.getIndexAttr(1));
-    sizes.push_back(size);
+        affine::makeComposedFoldedAffineMin(b, rows.loc, limit, extent);
+    sample.isWhole &= isEqualConstantIntOrValue(size, extent);
+    if (isInnermost)
+      sample.count = size;
+    sample.sizes[axis] = size;
   }
-  Source sample = source;
-  if (!isWhole)
-    for (Indexed &input : sample.inputs)
-      input.tensor = tensor::ExtractSliceOp::create(b, rows.loc, input.tensor,
-                                                    offsets, sizes, strides);
-  return buildMean(rows, buildSum(rows, sample, /*mask=*/{}),
-                   {rows.divisorFrom(count), {}});
+  return sample;
+}
+
+/// Elements from all over the outer axes, which are reduced: many kept ones
+/// share what they cost, and one of them off its mean has all sums taken again.
+/// About kSample, at least four along each axis that has them; axes that have
+/// few leave more to the first and the last.
+static Sample sampleSpread(RowBuilder &rows, Value x) {
+  constexpr int64_t kSample = 128, kFewest = 4;
+  OpBuilder &b = rows.builder;
+  Sample sample = sampleAll(rows, x);
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, rows.loc, value);
+  };
+  auto divide = [&](Value value, Value divisor) {
+    return b.createOrFold<arith::DivUIOp>(
+        rows.loc, value,
+        b.createOrFold<arith::MaxUIOp>(rows.loc, divisor, index(1)));
+  };
+  SmallVector<Value> extents, counts;
+  for (int64_t axis : rows.reduced) {
+    extents.push_back(
+        getValueOrCreateConstantIndexOp(b, rows.loc, sample.sizes[axis]));
+    counts.push_back(b.createOrFold<arith::MinUIOp>(rows.loc, extents.back(),
+                                                    index(kFewest)));
+  }
+  auto extend = [&](size_t number) {
+    Value left = index(kSample);
+    for (auto [other, count] : llvm::enumerate(counts))
+      if (other != number)
+        left = divide(left, count);
+    counts[number] =
+        b.createOrFold<arith::MinUIOp>(rows.loc, extents[number], left);
+  };
+  extend(0);
+  extend(counts.size() - 1);
+  Value count = index(1);
+  for (auto [axis, extent, some] :
+       llvm::zip_equal(rows.reduced, extents, counts)) {
+    sample.sizes[axis] = getAsOpFoldResult(some);
+    sample.strides[axis] = getAsOpFoldResult(divide(extent, some));
+    count = b.createOrFold<arith::MulIOp>(rows.loc, count, some);
+  }
+  sample.count = getAsOpFoldResult(count);
+  // Also of all there are a sample is made, as where that is not known.
+  sample.isWhole = false;
+  return sample;
+}
+
+/// Whether the reduced axes are the outer ones, and the others side by side.
+static bool reducesOuterAxes(RowBuilder &rows) {
+  return !rows.op.getGroupedAxis() &&
+         rows.reduced.back() + 1 < rows.op.getRank() &&
+         rows.reduced.back() + 1 == int64_t(rows.reduced.size());
+}
+
+/// The mean of some elements of each row.
+static Value buildSampleMean(RowBuilder &rows, const Source &source) {
+  Value x = source.inputs.front().tensor;
+  Sample sample =
+      reducesOuterAxes(rows) ? sampleSpread(rows, x) : sampleFirst(rows, x);
+  Source some = source;
+  if (!sample.isWhole)
+    for (Indexed &input : some.inputs)
+      input.tensor = tensor::ExtractSliceOp::create(
+          rows.builder, rows.loc, input.tensor, sample.offsets, sample.sizes,
+          sample.strides);
+  return buildMean(rows, buildSum(rows, some, /*mask=*/{}),
+                   {rows.divisorFrom(sample.count), {}});
 }
 
 /// The sums of (c - m)^2 and of c - m; the latter only where it is not taken

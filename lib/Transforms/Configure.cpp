@@ -10,6 +10,7 @@
 #include "ConfigureGpu.h"
 #include "Norm/IR/NormOps.h"
 #include "Norm/IR/Remarks.h"
+#include "TileLanes.h"
 #include "TilePlan.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -91,13 +92,22 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     int64_t stream = !bytes || *bytes > streamBytes ? int64_t(streamBytes) : 0;
     op->setAttr(kStrategyAttrName,
                 CpuStrategyAttr::get(op.getContext(), chosenRows, chosenColumns,
-                                     isParallel,
-                                     sumsOverRanges(op) ? kRangeRows : 0,
-                                     serial, stream, prefetch));
+                                     isParallel, chooseRange(op), serial,
+                                     stream, prefetch));
     emitRemark(remark::RemarkKind::RemarkAnalysis, op, "norm-configure",
                "strategy",
                explain(plan, bytes, isSpread, isParallel, chosenRows,
-                       chosenColumns, stream, prefetch));
+                       chosenColumns, stream, prefetch) +
+                   (sumsOverOuterAxes(op) ? "; the outer axes are reduced, in "
+                                            "ranges of rows merged in order"
+                                          : ""));
+  }
+
+  /// Rows of a partial sum, from where sums run alone: it decides bits.
+  static int64_t chooseRange(RowOpInterface op) {
+    return sumsOverOuterAxes(op) ? kMostLaneRows
+           : sumsOverRanges(op)  ? kRangeRows
+                                 : 0;
   }
 
   std::string explain(const TilePlan &plan, std::optional<int64_t> bytes,
@@ -167,6 +177,9 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
   /// tile covers come last.
   int64_t chooseRows(RowOpInterface op, const TilePlan &plan,
                      std::optional<int64_t> bytes) const {
+    // What the loop takes that applies the statistics.
+    if (sumsOverOuterAxes(op))
+      return kAppliedRows;
     if (!plan.rowAxis || op.getGroupedAxis())
       return 1;
     for (int64_t axis : complementAxes(plan.loopAxes, op.getRank()))
@@ -217,6 +230,8 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                          std::optional<int64_t> bytes,
                          int64_t chosenRows) const {
     constexpr int64_t kFirstCacheBytes = 12288;
+    if (sumsOverOuterAxes(op))
+      return 2;
     if (!plan.rowAxis || plan.reducesNothing)
       return 0;
     if (!bytes || *bytes > streamBytes)
@@ -248,17 +263,28 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     return std::min<uint64_t>(bytes, std::numeric_limits<int64_t>::max());
   }
 
-  static bool hasSeveralTiles(RowOpInterface op, const TilePlan &plan,
-                              int64_t rows) {
+  /// How many steps a loop over `axes` has; nullopt if only run time knows.
+  static std::optional<int64_t> countSteps(RowOpInterface op,
+                                           ArrayRef<int64_t> axes) {
     int64_t groups = 1;
-    SmallVector<int64_t> axes;
-    for (int64_t axis : plan.loopAxes)
+    SmallVector<int64_t> others;
+    for (int64_t axis : axes)
       if (axis == op.getGroupedAxis())
         groups = op.getNumGroups();
       else
-        axes.push_back(axis);
-    std::optional<int64_t> tiles = staticExtent(op.getInput().getType(), axes);
-    return !tiles || groups > 1 || *tiles > rows;
+        others.push_back(axis);
+    std::optional<int64_t> steps =
+        staticExtent(op.getInput().getType(), others);
+    return steps ? std::optional(
+                       llvm::SaturatingMultiply<uint64_t>(*steps, groups))
+                 : std::nullopt;
+  }
+
+  static bool hasSeveralTiles(RowOpInterface op, const TilePlan &plan,
+                              int64_t rows) {
+    std::optional<int64_t> steps = countSteps(
+        op, sumsOverOuterAxes(op) ? op.getReducedAxes() : plan.loopAxes);
+    return !steps || *steps > (op.getGroupedAxis() ? 1 : rows);
   }
 };
 } // namespace

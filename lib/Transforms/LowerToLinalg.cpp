@@ -7,6 +7,7 @@
 
 #include "Norm/Transforms/Passes.h"
 
+#include "LowerToLinalg.h"
 #include "Norm/IR/NormOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -48,15 +49,23 @@ static void warnIfEpsilonVanishes(RowOpInterface op) {
 
 /// An op of another dialect need not implement AggregatedOpInterface.
 static FailureOr<SmallVector<Value>> decompose(RowOpInterface op,
-                                               PatternRewriter &rewriter) {
+                                               OpBuilder &builder) {
   if (auto aggregated =
           dyn_cast<linalg::AggregatedOpInterface>(op.getOperation()))
-    return aggregated.decomposeOperation(rewriter);
+    return aggregated.decomposeOperation(builder);
   if (auto norm = dyn_cast<NormOpInterface>(op.getOperation()))
-    return decomposeNorm(norm, rewriter);
+    return decomposeNorm(norm, builder);
   if (auto norm = dyn_cast<NormBackwardOpInterface>(op.getOperation()))
-    return decomposeNormBackward(norm, rewriter);
+    return decomposeNormBackward(norm, builder);
   return failure();
+}
+
+FailureOr<SmallVector<Value>> norm::decomposeRowOp(RowOpInterface op,
+                                                   OpBuilder &builder) {
+  FailureOr<SmallVector<Value>> values = decompose(op, builder);
+  if (succeeded(values))
+    warnIfEpsilonVanishes(op);
+  return values;
 }
 
 namespace {
@@ -65,10 +74,9 @@ struct DecomposePattern : public OpInterfaceRewritePattern<RowOpInterface> {
 
   LogicalResult matchAndRewrite(RowOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    FailureOr<SmallVector<Value>> values = decompose(op, rewriter);
+    FailureOr<SmallVector<Value>> values = decomposeRowOp(op, rewriter);
     if (failed(values))
       return rewriter.notifyMatchFailure(op, "op does not decompose");
-    warnIfEpsilonVanishes(op);
     rewriter.replaceOp(op, *values);
     return success();
   }

@@ -8,6 +8,7 @@
 #include "Norm/Transforms/Passes.h"
 
 #include "Norm/IR/NormOps.h"
+#include "TileLanes.h"
 #include "TileNeighbours.h"
 #include "TilePlan.h"
 #include "TileRanges.h"
@@ -172,6 +173,9 @@ FailureOr<scf::ForallOp> Tiler::run() {
 }
 
 static TiledNorm describe(RowOpInterface op) {
+  // The last loop has some rows, and knows no sums.
+  if (isTiledByLanes(op))
+    return {op.getRank(), op.getReducedAxes(), {}};
   TilePlan plan = TilePlan::get(op);
   TiledNorm norm{op.getRank(), plan.loopAxes, {}};
   if (!plan.reducesNothing && !op.getGroupedAxis() &&
@@ -185,7 +189,8 @@ static bool shareTiles(NormOpInterface a, NormOpInterface b) {
   auto rowA = cast<RowOpInterface>(a.getOperation()),
        rowB = cast<RowOpInterface>(b.getOperation());
   auto isSimple = [](RowOpInterface op) {
-    return !TilePlan::get(op).reducesNothing && !op.getGroupedAxis();
+    return !TilePlan::get(op).reducesNothing && !op.getGroupedAxis() &&
+           !isTiledByLanes(op);
   };
   return rowA.getInput().getType().getShape() ==
              rowB.getInput().getType().getShape() &&
@@ -272,9 +277,10 @@ struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
       return op.emitError(
           "expected 'norm.strategy' to be a #norm.cpu attribute");
     TiledNorm norm = describe(op);
-    FailureOr<scf::ForallOp> loop = sumsOverRanges(op)
-                                        ? tileRanges(op, cpu, rewriter)
-                                        : Tiler(op, *sizes, rewriter).run();
+    FailureOr<scf::ForallOp> loop =
+        sumsOverRanges(op)   ? tileRanges(op, cpu, rewriter)
+        : isTiledByLanes(op) ? tileLanes(op, cpu, rewriter)
+                             : Tiler(op, *sizes, rewriter).run();
     if (failed(loop))
       return failure();
     fuseNeighbours(rewriter, *loop, norm);

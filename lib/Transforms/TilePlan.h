@@ -47,6 +47,27 @@ struct TileSizes {
   }
 };
 
+/// Whether all sums of an op run over the outer axes of x, and keep the inner
+/// ones, as those of a batch norm of channel-last data do. Then rows of the
+/// inner axes' elements are cut into ranges; see TileLanes.cpp.
+inline bool sumsOverOuterAxes(RowOpInterface op) {
+  auto norm = dyn_cast<NormOpInterface>(op.getOperation());
+  if (op.getGroupedAxis() ||
+      (norm ? norm.hasGivenStatistics()
+            : !isa<NormBackwardOpInterface>(op.getOperation())))
+    return false;
+  SmallVector<int64_t> reduced = op.getReducedAxes();
+  int64_t count = reduced.size();
+  return count > 0 && count < op.getRank() && reduced.back() + 1 == count &&
+         op.getTiedAxes() == reduced;
+}
+
+/// The same, where the strategy of `op` wants ranges.
+inline bool isTiledByLanes(RowOpInterface op) {
+  auto strategy = op->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
+  return strategy && strategy.getRange() > 0 && sumsOverOuterAxes(op);
+}
+
 /// The shape of the loop over tiles of an op.
 struct TilePlan {
   /// Axes of x that the loop runs over, ascending. All that are not tied (or,

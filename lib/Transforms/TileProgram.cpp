@@ -39,8 +39,9 @@ bool norm::hasVectorLayout(Value tensor) {
 }
 
 FailureOr<TileProgram> TileProgram::analyze(scf::ForallOp loop, int64_t rows,
-                                            int64_t columns) {
+                                            int64_t columns, bool isRange) {
   TileProgram program;
+  program.isRange = isRange;
   if (failed(program.collect(loop)) || failed(program.unifyAxes()) ||
       failed(program.chooseVectorAxes(rows, columns)) ||
       failed(program.checkParts()))
@@ -408,7 +409,7 @@ SmallVector<int> TileProgram::findRootAxes() const {
 }
 
 bool TileProgram::isRowSum(linalg::GenericOp op) const {
-  return isReduction(op) && isColumnReduced() &&
+  return isReduction(op) && (isColumnReduced() || isRange) &&
          llvm::is_contained(getNeededAxes(op.getResult(0)), columnAxis);
 }
 
@@ -446,9 +447,13 @@ int TileProgram::chooseRowAxis(ArrayRef<int> rootAxes, int64_t rows) const {
     if (axis == columnAxis || axes[axis].isReduced)
       continue;
     std::optional<int64_t> extent = axes[axis].getStaticExtent();
-    if (isColumnReduced() ? extent != 1 : rows > 1 && extent == rows)
+    // With kept columns, rows are what is summed over.
+    bool hasSums = isColumnReduced() || !blockAxes.empty();
+    if (!isColumnReduced() && hasSums && !llvm::is_contained(blockAxes, axis))
+      continue;
+    if (hasSums ? extent != 1 : rows > 1 && extent == rows)
       return axis;
-    if (isColumnReduced() && found == kNoAxis)
+    if (hasSums && found == kNoAxis)
       found = axis;
   }
   return found;
@@ -471,8 +476,8 @@ LogicalResult TileProgram::chooseVectorAxes(int64_t rows, int64_t columns) {
                                  "scalar");
   columnAxis = chooseColumnAxis(rootAxes);
   findRowSums();
-  bool isColumnSwept =
-      isColumnReduced() || !isAtMost(axes[columnAxis].extent, columns);
+  bool isColumnSwept = isRange || isColumnReduced() ||
+                       !isAtMost(axes[columnAxis].extent, columns);
   if (isColumnSwept)
     rowAxis = chooseRowAxis(rootAxes, rows);
   auto isBlock = [&](int axis) { return llvm::is_contained(blockAxes, axis); };

@@ -59,9 +59,11 @@ public:
   static constexpr int kNoAxis = -1;
 
   /// Understands the body of `loop`, for vectors of `rows` x `columns`; emits
-  /// an error that names the first op it cannot, and fails.
+  /// an error that names the first op it cannot, and fails. `isRange`: whether
+  /// the tile is a range of rows, so that kept columns are swept however few
+  /// they are, and what varies along them is summed over rows.
   static FailureOr<TileProgram> analyze(scf::ForallOp loop, int64_t rows,
-                                        int64_t columns);
+                                        int64_t columns, bool isRange);
 
   /// The linalg ops, in order.
   ArrayRef<linalg::GenericOp> getOps() const { return ops; }
@@ -84,9 +86,14 @@ public:
   /// sums take row after row. Empty where a tile is one block.
   ArrayRef<int> getBlockAxes() const { return blockAxes; }
   /// Whether `op` sums over the rows of the tile: it reduces the kept axes, and
-  /// its results vary along the columns.
+  /// its results vary along the columns, which are reduced by others or those
+  /// of a range.
   bool isRowSum(linalg::GenericOp op) const;
   bool isColumnReduced() const { return axes[columnAxis].isReduced; }
+  /// Whether rows that lie side by side are added up before they are added to
+  /// a sum over rows: where that is all the tile does, which then needs not add
+  /// row by row as tiles of other heights do.
+  bool sumsRowsFirst() const { return !isColumnReduced(); }
   /// Whether the elements along `axis` fill a vector: the columns, or those of
   /// a part of them.
   bool isColumns(int axis) const {
@@ -146,6 +153,7 @@ private:
   SmallVector<TileAxis> axes;
   SmallVector<int> sweptAxes, blockAxes;
   int columnAxis = kNoAxis, rowAxis = kNoAxis;
+  bool isRange = false;
   int64_t vectorRows = 1;
   DenseMap<Value, SmallVector<int>> axesOf;
   DenseMap<Operation *, SmallVector<int>> loopAxes;

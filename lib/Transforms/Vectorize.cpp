@@ -536,8 +536,10 @@ struct VectorizeNormTiles
     // A tile that is in vector form already.
     if (!sizes || llvm::none_of(loop.getBody()->getOperations(), hasWork))
       return success();
+    auto cpu = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
     FailureOr<TileProgram> program =
-        TileProgram::analyze(loop, sizes->rows, sizes->columns);
+        TileProgram::analyze(loop, sizes->rows, sizes->columns,
+                             /*isRange=*/cpu && cpu.getRange() > 0);
     if (failed(program))
       return failure();
     return TileEmitter(*program, loop, sizes->columns).run();

@@ -101,6 +101,7 @@ FailureOr<Vectorized> TileEmitter::addRows(Value sum, Value destination,
   auto product = term.getDefiningOp<arith::MulFOp>();
   if (product && !product->use_empty())
     product = {};
+  Value added = program.sumsRowsFirst() ? Value() : value.value;
   for (int64_t row = 0; row < rows; ++row) {
     auto ofRow = [&](Value rowTerms) -> Value {
       return vector::ExtractOp::create(builder, loc, rowTerms, row);
@@ -110,7 +111,11 @@ FailureOr<Vectorized> TileEmitter::addRows(Value sum, Value destination,
             ? Value(arith::MulFOp::create(builder, loc, ofRow(product.getLhs()),
                                           ofRow(product.getRhs())))
             : ofRow(term);
-    value.value = accumulate(combiner->first, value.value, rowTerm);
+    added = added ? accumulate(combiner->first, added, rowTerm) : rowTerm;
   }
+  value.value = program.sumsRowsFirst()
+                    ? vector::makeArithReduction(builder, loc, combiner->first,
+                                                 value.value, added)
+                    : added;
   return value;
 }

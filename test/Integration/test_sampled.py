@@ -1,6 +1,7 @@
 """The variance about a sampled mean, where the sample says nothing about the row.
 
-The sample is the first 64 elements along the innermost reduced axis. Rows below
+The sample is the first 64 elements along the innermost reduced axis, or about 128
+from all over the reduced axes where these are the outer ones. Rows below
 are unlike it, or close to constant, or not finite, next to harmless ones."""
 
 import functools

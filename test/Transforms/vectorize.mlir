@@ -72,7 +72,8 @@ func.func @blocked(%x: tensor<1x65537xf32>) -> tensor<1x65537xf32> {
 // CHECK: scf.for %{{.*}} = %c0 to %c7 step %c1 iter_args({{.*}}) -> (vector<32xf32>)
 // CHECK-NOT: multi_reduction
 func.func @lanes(%x: tensor<7x64xf32>) -> tensor<7x64xf32> {
-  %y = norm.rms_norm %x axes [0] epsilon inside_sqrt 1.0e-6 : tensor<7x64xf32> -> tensor<7x64xf32>
+  %y = norm.rms_norm %x axes [0] epsilon inside_sqrt 1.0e-6
+    {norm.strategy = #norm.cpu<rows = 1, columns = 32, parallel = false>} : tensor<7x64xf32> -> tensor<7x64xf32>
   return %y : tensor<7x64xf32>
 }
 

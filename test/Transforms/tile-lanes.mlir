@@ -1,0 +1,86 @@
+// RUN: norm-opt %s --norm-configure --norm-tile --cse --split-input-file | FileCheck %s
+
+// Channel-last: a sample from all over x, sums over ranges of rows, their merge,
+// the same again if some channel's sample was far off, and y from the last row
+// on.
+// CHECK-DAG: #[[$ROW:.*]] = affine_map<(d0) -> (-d0 + 48)>
+// CHECK-DAG: #[[$IMAGE:.*]] = affine_map<(d0) -> (-d0 + 15)>
+// CHECK-LABEL: func @channels
+// CHECK-SAME: %[[X:.*]]: tensor<16x56x56x256xf32>
+// CHECK: %[[M:.*]] = scf.forall (%[[J:.*]]) = (0) to (256) step (32)
+// CHECK:   tensor.extract_slice %[[X]][0, 0, 0, %[[J]]] [8, 4, 4, 32] [2, 14, 14, 1]
+// CHECK: } {norm.strategy = #norm.cpu<rows = 1, columns = 32, parallel = true, serial_bytes = 262144>}
+// CHECK: %[[P:.*]]:2 = scf.forall (%[[N:.*]], %[[H:.*]]) in (16, 19, 1){{.*}} -> (tensor<16x19x1x256xf32>, tensor<16x19x1x256xf32>)
+// CHECK:   tensor.extract_slice %[[X]]{{.*}}, 56, 256] [1, 1, 1, 1]
+// CHECK:   linalg.generic {{.*}}"reduction", "reduction", "reduction", "parallel"
+// CHECK: } {norm.strategy = #norm.cpu<rows = 8, columns = 32, parallel = true, range = 200, prefetch = 2>}
+// CHECK: %[[S:.*]]:2 = scf.forall
+// CHECK:   iterator_types = ["reduction", "parallel"]
+// CHECK: %[[BETTER:.*]] = scf.forall
+// CHECK: scf.forall (%{{.*}}) in (1) {{.*}} -> (tensor<i32>)
+// CHECK:   linalg.generic {{.*}} ins(%[[M]], %[[BETTER]]
+// CHECK: %[[ANY:.*]] = arith.cmpi ne
+// CHECK: scf.if %[[ANY]] -> (tensor<256xf32>, tensor<256xf32>)
+// CHECK:   scf.forall {{.*}} shared_outs(%{{.*}} = %[[P]]#0, %{{.*}} = %[[P]]#1)
+// CHECK:   scf.forall {{.*}} shared_outs(%{{.*}} = %[[S]]#0, %{{.*}} = %[[S]]#1)
+// CHECK: } else {
+// CHECK:   scf.yield %[[S]]#0, %[[S]]#1
+// CHECK: scf.forall (%[[A:.*]], %{{.*}}, %[[C:.*]]) = (0, 0, 0) to (16, 56, 56) step (1, 1, 8)
+// CHECK-DAG: affine.apply #[[$IMAGE]](%[[A]])
+// CHECK-DAG: affine.apply #[[$ROW]](%[[C]])
+// CHECK:   tensor.extract_slice %[[X]]{{.*}} [1, 1, 8, 256] [1, 1, 1, 1]
+// CHECK: } {norm.strategy = #norm.cpu<rows = 8, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2>}
+func.func @channels(%x: tensor<16x56x56x256xf32>) -> tensor<16x56x56x256xf32> {
+  %y = norm.batch_norm_training %x axes [0, 1, 2] epsilon inside_sqrt 1.0e-5
+    : tensor<16x56x56x256xf32> -> tensor<16x56x56x256xf32>
+  return %y : tensor<16x56x56x256xf32>
+}
+
+// -----
+
+// What is computed for the norm alone, and from it, joins the loops.
+// CHECK-LABEL: func @around
+// CHECK-NOT: linalg.generic
+// CHECK: scf.forall
+// CHECK: math.absf
+// CHECK: scf.forall
+// CHECK: math.absf
+// CHECK: scf.if
+// CHECK: scf.forall {{.*}} = (0) to (700) step (7)
+// CHECK:   math.absf
+// CHECK:   math.exp
+// CHECK: return
+func.func @around(%x: tensor<700x40xf32>) -> tensor<700x40xf32> {
+  %a = math.absf %x : tensor<700x40xf32>
+  %y = norm.layer_norm %a axes [0] epsilon inside_sqrt 1.0e-5 : tensor<700x40xf32> -> tensor<700x40xf32>
+  %e = math.exp %y : tensor<700x40xf32>
+  return %e : tensor<700x40xf32>
+}
+
+// -----
+
+// A gradient needs one sweep of sums, given the statistics, and is then as much.
+// CHECK-LABEL: func @gradient
+// CHECK: scf.forall {{.*}} in (15) {{.*}} -> (tensor<15x40xf32>, tensor<15x40xf32>, tensor<15x40xf32>, tensor<15x40xf32>)
+// CHECK: scf.forall
+// CHECK-NOT: scf.if
+// CHECK: scf.forall {{.*}} = (0) to (700) step (7){{.*}} -> (tensor<700x40xf32>)
+func.func @gradient(%dy: tensor<700x40xf32>, %x: tensor<700x40xf32>, %m: tensor<40xf32>, %r: tensor<40xf32>,
+                    %g: tensor<40xf32>) -> (tensor<700x40xf32>, tensor<40xf32>, tensor<40xf32>) {
+  %dx, %dg, %db = norm.batch_norm_training_backward %dy, %x mean(%m : tensor<40xf32>) rstd(%r : tensor<40xf32>)
+    scale(%g : tensor<40xf32>) axes [0] epsilon inside_sqrt 1.0e-5
+    : tensor<700x40xf32>, tensor<700x40xf32> -> tensor<700x40xf32> dscale(tensor<40xf32>) dshift(tensor<40xf32>)
+  return %dx, %dg, %db : tensor<700x40xf32>, tensor<40xf32>, tensor<40xf32>
+}
+
+// -----
+
+// Where the reduced axes are not the outer ones, or only statistics given, tiles
+// are of lanes.
+// CHECK-LABEL: func @between
+// CHECK-COUNT-1: scf.forall (
+// CHECK-NOT: scf.forall (
+func.func @between(%x: tensor<4x100x64xf32>) -> tensor<4x100x64xf32> {
+  %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<4x100x64xf32> -> tensor<4x100x64xf32>
+  return %y : tensor<4x100x64xf32>
+}
