@@ -152,7 +152,7 @@ LogicalResult
 CpuStrategyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         int64_t rows, int64_t columns, bool, int64_t range,
                         int64_t serialBytes, int64_t streamBytes,
-                        int64_t prefetch) {
+                        int64_t prefetch, bool) {
   if (rows < 1 || rows > 64)
     return emitError() << "expected rows from 1 to 64, got " << rows;
   if (columns < 1 || columns > 1024 || (columns & (columns - 1)))

@@ -83,8 +83,12 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
         columns ? int64_t(columns) : chooseColumns(op, plan);
     int64_t chosenRows = rows ? int64_t(rows) : chooseRows(op, plan, bytes);
     chosenRows = std::min(chosenRows, kMostTileElements / chosenColumns);
-    bool isSpread = hasSeveralTiles(op, plan, chosenRows);
+    bool isSplit = choosesSplit(op, plan, bytes);
+    if (isSplit && !rows)
+      chosenRows = 1;
+    bool isSpread = isSplit || hasSeveralTiles(op, plan, chosenRows);
     bool isParallel = isSpread && (!bytes || *bytes > serialBytes);
+    isSplit &= isParallel;
     int64_t prefetch =
         isParallel ? choosePrefetch(op, plan, bytes, chosenRows) : 0;
     // Static sizes are compared here, others at run time.
@@ -93,14 +97,16 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     op->setAttr(kStrategyAttrName,
                 CpuStrategyAttr::get(op.getContext(), chosenRows, chosenColumns,
                                      isParallel, chooseRange(op), serial,
-                                     stream, prefetch));
+                                     stream, prefetch, isSplit));
     emitRemark(remark::RemarkKind::RemarkAnalysis, op, "norm-configure",
                "strategy",
                explain(plan, bytes, isSpread, isParallel, chosenRows,
                        chosenColumns, stream, prefetch) +
                    (sumsOverOuterAxes(op) ? "; the outer axes are reduced, in "
                                             "ranges of rows merged in order"
-                                          : ""));
+                    : isSplit ? "; there are few tiles, of which threads share "
+                                "each"
+                              : ""));
   }
 
   /// Rows of a partial sum, from where sums run alone: it decides bits.
@@ -285,6 +291,18 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     std::optional<int64_t> steps = countSteps(
         op, sumsOverOuterAxes(op) ? op.getReducedAxes() : plan.loopAxes);
     return !steps || *steps > (op.getGroupedAxis() ? 1 : rows);
+  }
+
+  /// Whether threads share each tile: there are few, and large ones, so that a
+  /// parallel region for each sweep of each costs little.
+  static bool choosesSplit(RowOpInterface op, const TilePlan &plan,
+                           std::optional<int64_t> bytes) {
+    constexpr int64_t kMostTiles = 8, kFewestTileBytes = 1048576;
+    if (plan.reducesNothing || plan.hasLanes || sumsOverRanges(op))
+      return false;
+    std::optional<int64_t> tiles = countSteps(op, plan.loopAxes);
+    return tiles && *tiles > 0 && *tiles <= kMostTiles &&
+           (!bytes || *bytes / *tiles >= kFewestTileBytes);
   }
 };
 } // namespace

@@ -34,6 +34,7 @@
 #ifndef NORM_LIB_TRANSFORMS_TILEEMITTER_H
 #define NORM_LIB_TRANSFORMS_TILEEMITTER_H
 
+#include "Norm/IR/NormDialect.h"
 #include "TileProgram.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -41,6 +42,10 @@
 #include <map>
 
 namespace mlir::norm {
+
+/// The longest chain of additions into one accumulator. Equal terms round alike
+/// all along a chain, so this is about how many ulps a sum may be off.
+inline constexpr int64_t kMaxChain = 32;
 
 /// A value of the tile and the vector axes it varies along. Its type is
 /// vector<RxC>, vector<R>, vector<C> or a scalar.
@@ -87,7 +92,10 @@ class TileEmitter {
 public:
   TileEmitter(const TileProgram &program, scf::ForallOp loop, int64_t columns)
       : program(program), loop(loop), loc(loop.getLoc()), columns(columns),
-        builder(loop.getTerminator()) {}
+        builder(loop.getTerminator()) {
+    auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
+    isSplit = strategy && strategy.getSplit();
+  }
 
   /// Replaces the program by its vector form; emits an error at the first op
   /// that has none, and fails.
@@ -158,6 +166,29 @@ private:
                             ValueRange inits, LoopFn body);
   AxisSplit splitAxis(int axis);
 
+  // Tiles that threads share: VectorizeSplit.cpp.
+  /// The strategy of a loop over shares.
+  CpuStrategyAttr sharedStrategy(bool stores);
+  /// Lets the loop over tiles take them one after the other.
+  void keepTilesInOrder();
+  /// How many steps along the first of `axes`, inside which the others are
+  /// swept, a thread takes at once; nullopt if threads do not share these.
+  std::optional<int64_t> stepsOfShare(ArrayRef<int> axes);
+  Value countShares(Value end, int64_t span);
+  std::pair<Value, Value> boundsOfShare(Value number, Value end, int64_t span);
+  scf::ForallOp createShares(Value count, ValueRange destinations, bool stores);
+  /// blockedLoop over the whole steps of an axis, shared.
+  FailureOr<Values> sharedSums(int64_t levels, const AxisSplit &split,
+                               int64_t steps, ValueRange neutral,
+                               ArrayRef<vector::CombiningKind> kinds,
+                               LoopFn body);
+  /// Whether each part of `axis` has a part of each of `sources` of its own.
+  bool areCutBy(int axis, ValueRange sources);
+  /// forLoop over the whole steps of an axis, shared.
+  FailureOr<Values> sharedWrites(int axis, const AxisSplit &split,
+                                 int64_t steps, ValueRange sources,
+                                 ValueRange destinations, LoopFn body);
+
   // Values: VectorizeValues.cpp.
   /// What `tensor` holds at `step`, computed in the outermost step that fixes
   /// it.
@@ -201,6 +232,11 @@ private:
   int rowAxis = TileProgram::kNoAxis;
   int64_t rows = 1;
   OpBuilder builder;
+  /// Whether threads share the tile, and whether what is emitted is inside a
+  /// loop over their shares already.
+  bool isSplit = false, isShared = false;
+  /// Along these axes, a destination begins at this index.
+  DenseMap<int, Value> writtenFrom;
   /// The tile before any swept axis is entered; its cache has the results of
   /// reductions and of what is computed between sweeps.
   Step base;

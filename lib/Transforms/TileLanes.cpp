@@ -413,8 +413,8 @@ SmallVector<Value> LaneTiler::sumRanges(ArrayRef<linalg::GenericOp> sums,
           rewriter.getContext(), kLeafRows,
           std::min(strategy.getColumns(), kMostTileElements / kLeafRows),
           strategy.getParallel(), strategy.getRange(),
-          strategy.getSerialBytes(), /*stream_bytes=*/0,
-          strategy.getPrefetch()));
+          strategy.getSerialBytes(), /*stream_bytes=*/0, strategy.getPrefetch(),
+          /*split=*/false));
   {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPoint(loop.getTerminator());
@@ -479,7 +479,8 @@ Value LaneTiler::differ(ArrayRef<std::pair<Value, Value>> pairs) {
                 CpuStrategyAttr::get(rewriter.getContext(), /*rows=*/1,
                                      strategy.getColumns(), /*parallel=*/false,
                                      /*range=*/0, /*serial_bytes=*/0,
-                                     /*stream_bytes=*/0, /*prefetch=*/0));
+                                     /*stream_bytes=*/0, /*prefetch=*/0,
+                                     /*split=*/false));
   {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPoint(loop.getTerminator());
@@ -581,7 +582,7 @@ scf::ForallOp LaneTiler::apply() {
       CpuStrategyAttr::get(rewriter.getContext(), rows, strategy.getColumns(),
                            strategy.getParallel(), /*range=*/0,
                            strategy.getSerialBytes(), strategy.getStreamBytes(),
-                           strategy.getPrefetch()));
+                           strategy.getPrefetch(), /*split=*/false));
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(loop.getTerminator());
   Tile tile = wholeTile();

@@ -163,7 +163,8 @@ LaneLoop LaneLoop::create(RewriterBase &rewriter, Location loc,
                                      llvm::PowerOf2Ceil(width),
                                      options.isParallel,
                                      /*range=*/0, options.serialBytes,
-                                     /*stream_bytes=*/0, /*prefetch=*/0));
+                                     /*stream_bytes=*/0, /*prefetch=*/0,
+                                     /*split=*/false));
 
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(loop.getTerminator());

@@ -510,6 +510,8 @@ LogicalResult TileEmitter::run() {
     return failure();
   for (auto [output, tensor] : llvm::zip(program.getOutputs(), *written))
     tensor::ParallelInsertSliceOp(output).getSourceMutable().assign(tensor);
+  if (isSplit)
+    keepTilesInOrder();
   eraseProgram();
   return success();
 }

@@ -18,10 +18,6 @@
 using namespace mlir;
 using namespace mlir::norm;
 
-/// The longest chain of additions into one accumulator. Equal terms round alike
-/// all along a chain, so this is about how many ulps a sum may be off.
-static constexpr int64_t kMaxChain = 32;
-
 FailureOr<SmallVector<Value>> TileEmitter::forLoop(Value lower, Value upper,
                                                    int64_t step,
                                                    ValueRange inits,
@@ -171,9 +167,11 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
   return walkAxis(
       axis, step, neutral,
       [&](const AxisSplit &split, LoopFn body) {
-        return blockedLoop(chainLevels(split.wholeSteps), index(0),
-                           split.wholeEnd, split.width, neutral, neutral, kinds,
-                           body);
+        int64_t levels = chainLevels(split.wholeSteps);
+        if (std::optional<int64_t> steps = stepsOfShare(axes))
+          return sharedSums(levels, split, *steps, neutral, kinds, body);
+        return blockedLoop(levels, index(0), split.wholeEnd, split.width,
+                           neutral, neutral, kinds, body);
       },
       [&](Step &inner, ValueRange carried) -> FailureOr<Values> {
         FailureOr<Values> values =
@@ -212,6 +210,10 @@ FailureOr<SmallVector<Value>> TileEmitter::writeOver(ArrayRef<int> axes,
   FailureOr<Values> innerWritten = walkAxis(
       axes[depth], step, innerDestinations,
       [&](const AxisSplit &split, LoopFn body) {
+        std::optional<int64_t> steps = stepsOfShare(axes.drop_front(depth));
+        if (steps && areCutBy(axes[depth], inner))
+          return sharedWrites(axes[depth], split, *steps, inner,
+                              innerDestinations, body);
         return forLoop(index(0), split.wholeEnd, split.width, innerDestinations,
                        body);
       },

@@ -186,6 +186,9 @@ Value TileEmitter::write(Vectorized value, Value source, Value destination,
   SmallVector<AffineExpr> dims;
   SmallVector<bool> dimIsColumns;
   locate(source, step, indices, dims, dimIsColumns);
+  for (auto [axis, at] : llvm::zip_equal(program.getAxesOf(source), indices))
+    if (Value start = writtenFrom.lookup(axis))
+      at = arith::SubIOp::create(builder, loc, at, start);
   value = broadcast(value, llvm::is_contained(dimIsColumns, false),
                     llvm::is_contained(dimIsColumns, true));
   if (dims.empty())

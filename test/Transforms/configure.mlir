@@ -112,3 +112,23 @@ func.func @inference(%x: tensor<4096x64xf32>, %z: tensor<16x64x3136xf32>, %m: te
     epsilon inside_sqrt 1.0e-5 : tensor<16x64x3136xf32> -> tensor<16x64x3136xf32>
   return %y, %u : tensor<4096x64xf32>, tensor<16x64x3136xf32>
 }
+
+// Threads share a tile where there are few, each of 1 MiB or more.
+// CHECK-LABEL: func @few_rows
+// CHECK: #norm.cpu<rows = 1, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2, split = true>
+// CHECK: #norm.cpu<rows = {{[0-9]+}}, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2>
+// REMARK: {{.*}}; there are few tiles, of which threads share each
+func.func @few_rows(%x: tensor<3x1048576xf32>, %z: tensor<9x1048576xf32>)
+    -> (tensor<3x1048576xf32>, tensor<9x1048576xf32>) {
+  %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<3x1048576xf32> -> tensor<3x1048576xf32>
+  %w = norm.layer_norm %z axes [1] epsilon inside_sqrt 1.0e-5 : tensor<9x1048576xf32> -> tensor<9x1048576xf32>
+  return %y, %w : tensor<3x1048576xf32>, tensor<9x1048576xf32>
+}
+
+// Of a whole tensor there is one tile, whatever its extent.
+// CHECK-LABEL: func @whole
+// CHECK: #norm.cpu<rows = 1, columns = 32, parallel = true, serial_bytes = 262144, stream_bytes = 4194304, split = true>
+func.func @whole(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %y = norm.l2_norm %x axes [0] epsilon none : tensor<?xf32> -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}

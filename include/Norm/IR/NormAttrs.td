@@ -121,8 +121,9 @@ def Norm_CpuStrategyAttr : Norm_Attr<"CpuStrategy", "cpu"> {
 
     - `columns`: C, elements of the innermost axis that one vector holds.
     - `range`: the most rows of x whose sums over rows (gradients of scale and
-      shift) one partial result holds; the partial results are added in order.
-      0: no such sums.
+      shift that lie along the row, statistics of the innermost axis' elements)
+      one partial result holds; the partial results are added in order. 0: no
+      such sums.
 
     The others do not touch bits and follow from the whole shape as well:
 
@@ -134,13 +135,16 @@ def Norm_CpuStrategyAttr : Norm_Attr<"CpuStrategy", "cpu"> {
       caches; 0: none does.
     - `prefetch`: the cache, 1 or 2, into which a tile fetches what the next one
       reads; 0: none.
+    - `split`: whether threads share each tile, block by block of its sweeps, and
+      take the tiles one after the other.
   }];
   let parameters = (ins
     "int64_t":$rows, "int64_t":$columns, "bool":$parallel,
     DefaultValuedParameter<"int64_t", "0">:$range,
     DefaultValuedParameter<"int64_t", "0">:$serial_bytes,
     DefaultValuedParameter<"int64_t", "0">:$stream_bytes,
-    DefaultValuedParameter<"int64_t", "0">:$prefetch);
+    DefaultValuedParameter<"int64_t", "0">:$prefetch,
+    DefaultValuedParameter<"bool", "false">:$split);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
