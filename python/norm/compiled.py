@@ -52,7 +52,9 @@ def load_library(directory, module, pipeline, flags):
     library = directory / "module.so"
     lowered.write_text(norm_opt(module, pipeline))
     run([llvm_tool("mlir-translate"), "--mlir-to-llvmir", lowered, "-o", translated])
-    run([llvm_tool("clang"), "-shared", "-fPIC", "-w", translated, "-o", library, *flags])
+    # Calls inside the library stay inside, though libc may export the same name.
+    run([llvm_tool("clang"), "-shared", "-fPIC", "-w", "-Wl,-Bsymbolic", translated,
+         "-o", library, *flags])
     return ctypes.CDLL(str(library))
 
 

@@ -3,7 +3,7 @@
 import norm.runner
 import numpy as np
 import pytest
-from norm.compiled import canaries, descriptor
+from norm.compiled import Compiled, canaries, descriptor
 from norm.golden import layer, near, rms, same_bits
 from norm.program import Call, float_literal, module_text, split_results
 from norm.reference import NormSpec
@@ -41,6 +41,18 @@ def test_npy_keeps_bits_order_and_type(tmp_path):
     same_bits(load_npy(tmp_path / "a.npy", "bf16"), array)
     with pytest.raises(TypeError, match="a.npy: expected float32 for f32, got uint16"):
         load_npy(tmp_path / "a.npy", "f32")
+
+
+@pytest.mark.parametrize("name", ["step", "qsort"])
+def test_a_function_may_have_the_name_of_one_of_libc(tmp_path, name):
+    """Its entry calls it, not libc's."""
+    text = (f"func.func @{name}(%x: tensor<4xf32>) -> tensor<4xf32> "
+            'attributes {passthrough = ["noinline"]} {\n'
+            "  %y = norm.rms_norm %x axes [0] epsilon none : tensor<4xf32> -> tensor<4xf32>\n"
+            "  return %y : tensor<4xf32>\n}\n")
+    y = np.zeros(4, np.float32)
+    Compiled(tmp_path, text)([np.full(4, 3, np.float32)], [y], name)
+    near(y, np.ones(4))
 
 
 def test_errors_carry_command_and_output(tmp_path, monkeypatch):
