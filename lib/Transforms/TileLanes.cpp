@@ -88,10 +88,9 @@ private:
   void keepLanes(ArrayRef<linalg::GenericOp> ops);
   void sumRows(ArrayRef<linalg::GenericOp> sums);
   SmallVector<Value> sumRanges(ArrayRef<linalg::GenericOp> sums,
-                               SmallVector<Value> &partials,
-                               ValueRange destinations);
+                               ValueRange memory, ValueRange destinations);
   /// Whether `sums` repeat what an earlier level has, but for values over the
-  /// kept axes: pairs of these, and the earlier results.
+  /// kept axes: pairs of these, and what the earlier ones computed.
   bool matchRepeated(ArrayRef<linalg::GenericOp> sums,
                      SmallVectorImpl<std::pair<Value, Value>> &pairs,
                      SmallVectorImpl<Value> &earlier);
@@ -145,9 +144,8 @@ private:
   SetVector<Operation *> neighbours;
   DenseMap<Operation *, int> levels;
   /// What the loops so far have computed of the program's values, and the
-  /// partial sums of the last one.
-  DenseMap<Value, Value> done;
-  SmallVector<Value> lastPartials;
+  /// partial sums of those that are sums.
+  DenseMap<Value, Value> done, partialsOf;
 };
 } // namespace
 
@@ -389,15 +387,16 @@ void LaneTiler::keepLanes(ArrayRef<linalg::GenericOp> ops) {
   }
 }
 
-/// Sums over all rows: those of each range in a loop, added to `partials`' own
-/// memory where there are any, then merged into `destinations`.
+/// Sums over all rows: those of each range in a loop, in `memory` where there
+/// is any, then merged into `destinations`.
 SmallVector<Value> LaneTiler::sumRanges(ArrayRef<linalg::GenericOp> sums,
-                                        SmallVector<Value> &partials,
+                                        ValueRange memory,
                                         ValueRange destinations) {
   SmallVector<Value> values;
   for (linalg::GenericOp generic : sums)
     llvm::append_range(values, generic->getResults());
   size_t numAxes = reduced.size();
+  SmallVector<Value> partials(memory);
   if (partials.empty()) {
     Sizes shape = ranges.counts;
     llvm::append_range(shape, keptExtents());
@@ -431,8 +430,10 @@ SmallVector<Value> LaneTiler::sumRanges(ArrayRef<linalg::GenericOp> sums,
          llvm::zip_equal(values, loop.getRegionIterArgs()))
       insert(tile.made.lookup(value), argument, at, sizes);
   }
-  partials = llvm::to_vector_of<Value>(loop.getResults());
-  return mergeRanges(rewriter, loc, partials, numAxes, destinations,
+  if (memory.empty())
+    for (auto [value, partial] : llvm::zip_equal(values, loop.getResults()))
+      partialsOf[value] = partial;
+  return mergeRanges(rewriter, loc, loop.getResults(), numAxes, destinations,
                      laneOptions());
 }
 
@@ -460,8 +461,7 @@ bool LaneTiler::matchRepeated(ArrayRef<linalg::GenericOp> sums,
         return false;
       pairs.push_back({done.lookup(a), done.lookup(b)});
     }
-    for (Value result : found->getResults())
-      earlier.push_back(done.lookup(result));
+    llvm::append_range(earlier, found->getResults());
   }
   return !pairs.empty();
 }
@@ -525,15 +525,19 @@ void LaneTiler::sumRows(ArrayRef<linalg::GenericOp> sums) {
   if (sums.empty())
     return;
   SmallVector<std::pair<Value, Value>> pairs;
-  SmallVector<Value> totals;
-  if (!matchRepeated(sums, pairs, totals)) {
+  SmallVector<Value> earlier, totals;
+  if (!matchRepeated(sums, pairs, earlier)) {
     SmallVector<Value> destinations;
     for (linalg::GenericOp generic : sums)
       for (Value result : generic->getResults())
         destinations.push_back(emptyOf(result, keptExtents()));
-    lastPartials.clear();
-    totals = sumRanges(sums, lastPartials, destinations);
+    totals = sumRanges(sums, /*memory=*/{}, destinations);
   } else {
+    SmallVector<Value> memory;
+    for (Value value : earlier) {
+      totals.push_back(done.lookup(value));
+      memory.push_back(partialsOf.lookup(value));
+    }
     Value any = differ(pairs);
     auto again = scf::IfOp::create(rewriter, loc, TypeRange(ValueRange(totals)),
                                    any, /*withElseRegion=*/true);
@@ -541,8 +545,7 @@ void LaneTiler::sumRows(ArrayRef<linalg::GenericOp> sums) {
     rewriter.setInsertionPointToStart(again.elseBlock());
     scf::YieldOp::create(rewriter, loc, totals);
     rewriter.setInsertionPointToStart(again.thenBlock());
-    SmallVector<Value> partials = lastPartials;
-    scf::YieldOp::create(rewriter, loc, sumRanges(sums, partials, totals));
+    scf::YieldOp::create(rewriter, loc, sumRanges(sums, memory, totals));
     totals = llvm::to_vector_of<Value>(again.getResults());
   }
   const Value *next = totals.begin();

@@ -9,6 +9,7 @@ from norm.golden import same_bits
 from norm.program import Call
 from norm.promise import check
 from norm.reference import NormSpec, from_rows
+from norm.reference.spec import PLACEMENTS
 from norm.runner import run_calls
 from norm.types import cast, float_type
 
@@ -68,8 +69,8 @@ def forward_call(shape, element="f32", benign=False, channels=None, dynamic=Fals
     if channels is not None:
         arrays = {name: np.ascontiguousarray(array[..., channels])
                   for name, array in arrays.items()}
-    return Call(spec, results=RUNNING if running else FORWARD, dynamic=tuple(range(len(shape))) if dynamic else (),
-                **arrays, **more)
+    return Call(spec, results=RUNNING if running else FORWARD,
+                dynamic=tuple(range(len(shape))) if dynamic else (), **arrays, **more)
 
 
 def compare(one, other):
@@ -135,9 +136,10 @@ def test_several_kept_axes(tmp_path):
         check(call.reference(), found, "any")
 
 
-def backward_call(shape, element="f32", saved=True, dynamic=False, kind=None):
+def backward_call(shape, element="f32", saved=True, dynamic=False, kind=None, results=BACKWARD,
+                  **contract):
     axes = tuple(range(len(shape) - 1))
-    spec = NormSpec(kind or "batch_norm_training_backward", axes=axes)
+    spec = NormSpec(kind or "batch_norm_training_backward", axes=axes, **contract)
     rng = generator(f"lanes back{shape}{element}{kind}")
     arrays = dict(x=draw(rng, shape, element, 2.0), dy=draw(rng, shape, element),
                   scale=draw(rng, shape[-1:], element, 1.0))
@@ -147,8 +149,18 @@ def backward_call(shape, element="f32", saved=True, dynamic=False, kind=None):
         arrays["mean"] = wide.mean(axes).astype(accumulated)
         name, power = ("variance", 1) if kind else ("rstd", -0.5)
         arrays[name] = ((wide.var(axes) + 1e-5) ** power).astype(accumulated)
-    return Call(spec, results=BACKWARD, dynamic=tuple(range(len(shape))) if dynamic else (),
+    return Call(spec, results=results, dynamic=tuple(range(len(shape))) if dynamic else (),
                 **arrays)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_gradients_of_any_root(placement, tmp_path):
+    """Some need the variance, and its sums, beside the statistics given."""
+    calls = [backward_call(SHAPES["few"], saved=saved, results=results, dynamic=not saved,
+                           epsilon=0.3, placement=placement)
+             for saved, results in ((True, ("dx",)), (False, BACKWARD))]
+    for call, found in zip(calls, run_calls(tmp_path, calls), strict=True):
+        check(call.reference(), found, "any")
 
 
 @pytest.mark.parametrize("element", ["f32", "bf16", "f64"])

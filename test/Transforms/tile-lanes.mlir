@@ -75,6 +75,25 @@ func.func @gradient(%dy: tensor<700x40xf32>, %x: tensor<700x40xf32>, %m: tensor<
 
 // -----
 
+// A root outside of which epsilon is added needs the variance beside what is
+// given: sums of both kinds share a loop, and those of one are taken again.
+// CHECK-LABEL: func @root
+// CHECK: %[[P:.*]]:4 = scf.forall {{.*}} in (15)
+// CHECK: %[[S:.*]]:4 = scf.forall {{.*}} -> (tensor<40xf32>, tensor<40xf32>, tensor<40xf32>, tensor<40xf32>)
+// CHECK: scf.if %{{.*}} -> (tensor<40xf32>, tensor<40xf32>)
+// CHECK:   scf.forall {{.*}} in (15) shared_outs(%{{.*}} = %[[P]]#0, %{{.*}} = %[[P]]#1)
+// CHECK:   scf.forall {{.*}} shared_outs(%{{.*}} = %[[S]]#0, %{{.*}} = %[[S]]#1)
+// CHECK: } else {
+// CHECK:   scf.yield %[[S]]#0, %[[S]]#1
+func.func @root(%dy: tensor<700x40xf32>, %x: tensor<700x40xf32>, %m: tensor<40xf32>,
+                %r: tensor<40xf32>) -> tensor<700x40xf32> {
+  %dx = norm.batch_norm_training_backward %dy, %x mean(%m : tensor<40xf32>) rstd(%r : tensor<40xf32>)
+    axes [0] epsilon outside_sqrt 0.3 : tensor<700x40xf32>, tensor<700x40xf32> -> tensor<700x40xf32>
+  return %dx : tensor<700x40xf32>
+}
+
+// -----
+
 // Where the reduced axes are not the outer ones, or only statistics given, tiles
 // are of lanes.
 // CHECK-LABEL: func @between
