@@ -183,14 +183,15 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
   /// tile covers come last.
   int64_t chooseRows(RowOpInterface op, const TilePlan &plan,
                      std::optional<int64_t> bytes) const {
-    // What the loop takes that applies the statistics.
+    // What the loop takes that applies the statistics. x and dy of more rows
+    // leave no registers.
     if (sumsOverOuterAxes(op))
-      return kAppliedRows;
+      return isa<NormBackwardOpInterface>(op.getOperation()) ? 2 : kAppliedRows;
     if (!plan.rowAxis || op.getGroupedAxis())
       return 1;
     for (int64_t axis : complementAxes(plan.loopAxes, op.getRank()))
       if (axis < *plan.rowAxis)
-        return 1;
+        return chooseChannels(op, plan);
     int64_t extent = op.getInput().getType().getDimSize(*plan.rowAxis);
     bool isStatic = ShapedType::isStatic(extent);
     int64_t most = 4;
@@ -227,6 +228,28 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
       most = std::min<int64_t>(
           most, llvm::bit_floor<uint64_t>(std::max<int64_t>(extent, 1)));
     return most;
+  }
+
+  /// R of channels, whose rows lie apart, one part in each image. Of small
+  /// images what is done once a channel takes as long as the sweeps.
+  static int64_t chooseChannels(RowOpInterface op, const TilePlan &plan) {
+    constexpr int64_t kSmall = 64, kMedium = 256;
+    RankedTensorType type = op.getInput().getType();
+    SmallVector<int64_t> image;
+    for (int64_t axis : complementAxes(plan.loopAxes, op.getRank()))
+      if (axis > *plan.rowAxis)
+        image.push_back(axis);
+    std::optional<int64_t> elements = staticExtent(type, image);
+    int64_t channels = type.getDimSize(*plan.rowAxis);
+    if (plan.reducesNothing || !elements || *elements > kMedium)
+      return 1;
+    // x and dy of more channels leave no registers.
+    bool isGradient = isa<NormBackwardOpInterface>(op.getOperation());
+    int64_t most = *elements <= kSmall && !isGradient ? 4 : 2;
+    if (ShapedType::isDynamic(channels))
+      return most;
+    return std::min<int64_t>(
+        most, llvm::bit_floor<uint64_t>(std::max<int64_t>(channels, 1)));
   }
 
   /// What comes from memory is fetched into the second cache: it may come early

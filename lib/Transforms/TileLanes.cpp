@@ -35,6 +35,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/IntEqClasses.h"
 
 using namespace mlir;
 using namespace mlir::norm;
@@ -83,6 +84,10 @@ private:
   }
   linalg::GenericOp producerOf(Value value);
   void computeLevels();
+  /// Cuts `ops` where they share no tensor that has all of `numAxes` axes:
+  /// nothing would tell one loop that they run over the same.
+  SmallVector<Ops> groupByTensors(ArrayRef<linalg::GenericOp> ops,
+                                  size_t numAxes);
 
   // The loops.
   void keepLanes(ArrayRef<linalg::GenericOp> ops);
@@ -195,6 +200,29 @@ void LaneTiler::computeLevels() {
         level = std::max(level, levels[producer] + (isSum(producer) ? 1 : 0));
     levels[generic] = level;
   }
+}
+
+SmallVector<SmallVector<linalg::GenericOp>>
+LaneTiler::groupByTensors(ArrayRef<linalg::GenericOp> ops, size_t numAxes) {
+  llvm::IntEqClasses classes(ops.size());
+  DenseMap<Value, unsigned> first;
+  for (unsigned number = 0; number < ops.size(); ++number) {
+    linalg::GenericOp generic = ops[number];
+    auto note = [&](Value tensor, AffineMap map) {
+      tensor = stripTensorCasts(tensor);
+      if (map.getNumResults() >= numAxes)
+        classes.join(number, first.try_emplace(tensor, number).first->second);
+    };
+    for (OpOperand *input : generic.getDpsInputOperands())
+      note(input->get(), generic.getMatchingIndexingMap(input));
+    for (OpResult result : generic->getResults())
+      note(result, generic.getIndexingMapMatchingResult(result));
+  }
+  classes.compress();
+  SmallVector<Ops> groups(classes.getNumClasses());
+  for (auto [number, generic] : llvm::enumerate(ops))
+    groups[classes[number]].push_back(generic);
+  return groups;
 }
 
 //===----------------------------------------------------------------------===//
@@ -355,8 +383,6 @@ void LaneTiler::insert(Value tile, Value destination, ArrayRef<OpFoldResult> at,
 
 /// Computes ops over the kept axes, on lanes of them.
 void LaneTiler::keepLanes(ArrayRef<linalg::GenericOp> ops) {
-  if (ops.empty())
-    return;
   SmallVector<Value> values, destinations;
   for (linalg::GenericOp generic : ops)
     for (Value result : generic->getResults())
@@ -522,8 +548,6 @@ Value LaneTiler::differ(ArrayRef<std::pair<Value, Value>> pairs) {
 
 /// Sums over all rows, or takes earlier ones that they repeat.
 void LaneTiler::sumRows(ArrayRef<linalg::GenericOp> sums) {
-  if (sums.empty())
-    return;
   SmallVector<std::pair<Value, Value>> pairs;
   SmallVector<Value> earlier, totals;
   if (!matchRepeated(sums, pairs, earlier)) {
@@ -633,8 +657,10 @@ FailureOr<scf::ForallOp> LaneTiler::run() {
     for (linalg::GenericOp generic : program)
       if (levels[generic] == level && !isFull(generic))
         (isSum(generic) ? sums : keptOps).push_back(generic);
-    keepLanes(keptOps);
-    sumRows(sums);
+    for (const Ops &group : groupByTensors(keptOps, kept.size()))
+      keepLanes(group);
+    for (const Ops &group : groupByTensors(sums, all.size()))
+      sumRows(group);
   }
   scf::ForallOp loop = apply();
 

@@ -19,7 +19,7 @@ namespace mlir::norm {
 inline constexpr int64_t kLeafRows = 8, kLaneChain = 32, kMostLaneRows = 200,
                          kFewestLaneRows = 32;
 /// The most rows that the loop which applies statistics takes at once.
-inline constexpr int64_t kAppliedRows = 8;
+inline constexpr int64_t kAppliedRows = 4;
 
 /// Replaces an op that `sumsOverOuterAxes` by loops over ranges of rows, one
 /// for each step of its statistics, and one that applies them, which is

@@ -158,7 +158,7 @@ def test_gradients_of_any_root(placement, tmp_path):
     """Some need the variance, and its sums, beside the statistics given."""
     calls = [backward_call(SHAPES["few"], saved=saved, results=results, dynamic=not saved,
                            epsilon=0.3, placement=placement)
-             for saved, results in ((True, ("dx",)), (False, BACKWARD))]
+             for saved, results in ((True, ("dx",)), (False, BACKWARD), (False, ("dx", "dshift")))]
     for call, found in zip(calls, run_calls(tmp_path, calls), strict=True):
         check(call.reference(), found, "any")
 

@@ -3,7 +3,7 @@
 // Channel-last: a sample from all over x, sums over ranges of rows, their merge,
 // the same again if some channel's sample was far off, and y from the last row
 // on.
-// CHECK-DAG: #[[$ROW:.*]] = affine_map<(d0) -> (-d0 + 48)>
+// CHECK-DAG: #[[$ROW:.*]] = affine_map<(d0) -> (-d0 + 52)>
 // CHECK-DAG: #[[$IMAGE:.*]] = affine_map<(d0) -> (-d0 + 15)>
 // CHECK-LABEL: func @channels
 // CHECK-SAME: %[[X:.*]]: tensor<16x56x56x256xf32>
@@ -25,11 +25,11 @@
 // CHECK:   scf.forall {{.*}} shared_outs(%{{.*}} = %[[S]]#0, %{{.*}} = %[[S]]#1)
 // CHECK: } else {
 // CHECK:   scf.yield %[[S]]#0, %[[S]]#1
-// CHECK: scf.forall (%[[A:.*]], %{{.*}}, %[[C:.*]]) = (0, 0, 0) to (16, 56, 56) step (1, 1, 8)
+// CHECK: scf.forall (%[[A:.*]], %{{.*}}, %[[C:.*]]) = (0, 0, 0) to (16, 56, 56) step (1, 1, 4)
 // CHECK-DAG: affine.apply #[[$IMAGE]](%[[A]])
 // CHECK-DAG: affine.apply #[[$ROW]](%[[C]])
-// CHECK:   tensor.extract_slice %[[X]]{{.*}} [1, 1, 8, 256] [1, 1, 1, 1]
-// CHECK: } {norm.strategy = #norm.cpu<rows = 8, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2>}
+// CHECK:   tensor.extract_slice %[[X]]{{.*}} [1, 1, 4, 256] [1, 1, 1, 1]
+// CHECK: } {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2>}
 func.func @channels(%x: tensor<16x56x56x256xf32>) -> tensor<16x56x56x256xf32> {
   %y = norm.batch_norm_training %x axes [0, 1, 2] epsilon inside_sqrt 1.0e-5
     : tensor<16x56x56x256xf32> -> tensor<16x56x56x256xf32>
@@ -46,7 +46,7 @@ func.func @channels(%x: tensor<16x56x56x256xf32>) -> tensor<16x56x56x256xf32> {
 // CHECK: scf.forall
 // CHECK: math.absf
 // CHECK: scf.if
-// CHECK: scf.forall {{.*}} = (0) to (700) step (7)
+// CHECK: scf.forall {{.*}} = (0) to (700) step (4)
 // CHECK:   math.absf
 // CHECK:   math.exp
 // CHECK: return
@@ -64,7 +64,7 @@ func.func @around(%x: tensor<700x40xf32>) -> tensor<700x40xf32> {
 // CHECK: scf.forall {{.*}} in (15) {{.*}} -> (tensor<15x40xf32>, tensor<15x40xf32>, tensor<15x40xf32>, tensor<15x40xf32>)
 // CHECK: scf.forall
 // CHECK-NOT: scf.if
-// CHECK: scf.forall {{.*}} = (0) to (700) step (7){{.*}} -> (tensor<700x40xf32>)
+// CHECK: scf.forall {{.*}} = (0) to (700) step (2){{.*}} -> (tensor<700x40xf32>)
 func.func @gradient(%dy: tensor<700x40xf32>, %x: tensor<700x40xf32>, %m: tensor<40xf32>, %r: tensor<40xf32>,
                     %g: tensor<40xf32>) -> (tensor<700x40xf32>, tensor<40xf32>, tensor<40xf32>) {
   %dx, %dg, %db = norm.batch_norm_training_backward %dy, %x mean(%m : tensor<40xf32>) rstd(%r : tensor<40xf32>)
@@ -90,6 +90,21 @@ func.func @root(%dy: tensor<700x40xf32>, %x: tensor<700x40xf32>, %m: tensor<40xf
   %dx = norm.batch_norm_training_backward %dy, %x mean(%m : tensor<40xf32>) rstd(%r : tensor<40xf32>)
     axes [0] epsilon outside_sqrt 0.3 : tensor<700x40xf32>, tensor<700x40xf32> -> tensor<700x40xf32>
   return %dx : tensor<700x40xf32>
+}
+
+// -----
+
+// Sums that share no tensor of all axes take a loop each, in which it is plain
+// what these axes are.
+// CHECK-LABEL: func @apart
+// CHECK: scf.forall {{.*}} -> (tensor<15x40xf32>, tensor<15x40xf32>)
+// CHECK-NOT: scf.if
+// CHECK: scf.forall {{.*}} -> (tensor<15x40xf32>)
+// CHECK: scf.if
+func.func @apart(%dy: tensor<700x40xf32>, %x: tensor<700x40xf32>) -> (tensor<700x40xf32>, tensor<40xf32>) {
+  %dx, %db = norm.batch_norm_training_backward %dy, %x axes [0] epsilon inside_sqrt 1.0e-5
+    : tensor<700x40xf32>, tensor<700x40xf32> -> tensor<700x40xf32> dshift(tensor<40xf32>)
+  return %dx, %db : tensor<700x40xf32>, tensor<40xf32>
 }
 
 // -----
