@@ -21,8 +21,15 @@
 // row, whose m may be an ulp off, so that such a row is exactly 0.
 //
 // On a GPU the threads hold the row, and m is the mean, rounded: two sums that
-// depend on each other, as with a sample, and no branch. What m is off is known
-// after the second, and is put right in what is subtracted:
+// depend on each other, as with a sample, and no branch. Where a row deviates
+// by less than m is off, c - m are few and small multiples of an ulp, and S and
+// Q are exact; then Q - S*d must not round S*d or d:
+//
+//   q * (n - correction) = (Q - p) - (S*d - p) - d * (S - d*n),  p = S*d
+//   rounded
+//
+// with products that an fma forms exactly. What m is off is known after the
+// second sum, and is put right in what is subtracted:
 //
 //   m' = m + d,  d' = d - (m' - m)
 //   x^ = (c - m') * r - d' * r
@@ -336,7 +343,19 @@ std::pair<Value, Value> CentredSums::correct(RowBuilder &rows, OpBuilder &b,
                                              Value squares, Value deviations,
                                              Value count) {
   Value d = rows.div(b, deviations, count);
-  Value corrected = rows.sub(b, squares, rows.mul(b, deviations, d));
+  Value product = rows.mul(b, deviations, d);
+  Value corrected = rows.sub(b, squares, product);
+  if (rows.isForGpu) {
+    auto fma = [&](Value x, Value y, Value z) -> Value {
+      return math::FmaOp::create(b, rows.loc, x, y, z);
+    };
+    auto minus = [&](Value x) -> Value {
+      return arith::NegFOp::create(b, rows.loc, x);
+    };
+    Value lost = fma(deviations, d, minus(product));
+    Value rest = fma(minus(d), count, deviations);
+    corrected = fma(minus(d), rest, rows.sub(b, corrected, lost));
+  }
   return {d, arith::MaximumFOp::create(b, rows.loc, corrected,
                                        rows.constant(b, 0.0, rows.workType))};
 }

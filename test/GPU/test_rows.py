@@ -55,6 +55,8 @@ GROUPS = {
     "hostile": [
         *(case("layer_norm", 768, mean=m, std=s) for m, s in [(1e6, 1.0), (1e7, 1.0), (3.0, 1e-4)]),
         *(case("layer_norm", n, data=d, rows=9) for n in (96, 1600) for d in MAKERS),
+        *(case("layer_norm", n, data=d, rows=3) for n in (4099, 16384, 65537)
+          for d in ("nearly_constant", "alternating", "far_start")),
         *(case("rms_norm", 768, t, data=d) for t, d in [
             ("f32", "not_finite"), ("f16", "zero"), ("bf16", "outlier")])],
 }
