@@ -90,6 +90,22 @@ func.func @lanes(%x: tensor<64x4096xf32>) -> tensor<64x4096xf32> {
   return %y : tensor<64x4096xf32>
 }
 
+// Channels share vectors where their images are small.
+// CHECK-LABEL: func @images
+// CHECK: norm.batch_norm_training {{.*}}#norm.cpu<rows = 4, columns = 32,
+// CHECK: norm.batch_norm_training {{.*}}#norm.cpu<rows = 2, columns = 32,
+// CHECK: norm.batch_norm_training {{.*}}#norm.cpu<rows = 1, columns = 32,
+// CHECK: norm.batch_norm_training_backward {{.*}}#norm.cpu<rows = 2, columns = 32,
+func.func @images(%a: tensor<16x64x49xf32>, %b: tensor<16x64x196xf32>, %c: tensor<16x64x?xf32>)
+    -> (tensor<16x64x49xf32>, tensor<16x64x196xf32>, tensor<16x64x?xf32>, tensor<16x64x49xf32>) {
+  %0 = norm.batch_norm_training %a axes [0, 2] epsilon inside_sqrt 1.0e-5 : tensor<16x64x49xf32> -> tensor<16x64x49xf32>
+  %1 = norm.batch_norm_training %b axes [0, 2] epsilon inside_sqrt 1.0e-5 : tensor<16x64x196xf32> -> tensor<16x64x196xf32>
+  %2 = norm.batch_norm_training %c axes [0, 2] epsilon inside_sqrt 1.0e-5 : tensor<16x64x?xf32> -> tensor<16x64x?xf32>
+  %3 = norm.batch_norm_training_backward %0, %a axes [0, 2] epsilon inside_sqrt 1.0e-5
+    : tensor<16x64x49xf32>, tensor<16x64x49xf32> -> tensor<16x64x49xf32>
+  return %0, %1, %2, %3 : tensor<16x64x49xf32>, tensor<16x64x196xf32>, tensor<16x64x?xf32>, tensor<16x64x49xf32>
+}
+
 // CHECK-LABEL: func @empty
 // CHECK-NOT: norm.strategy
 // REMARK: {{.*}}no strategy: x has an extent of 0
