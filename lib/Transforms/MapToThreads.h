@@ -124,6 +124,13 @@ private:
 LogicalResult expandKernelMath(gpu::LaunchOp launch);
 
 //===----------------------------------------------------------------------===//
+// Constants: ThreadsConstants.cpp
+//===----------------------------------------------------------------------===//
+
+/// Makes constant buffers that a kernel reads the kernel's own.
+void sinkConstants(gpu::LaunchOp launch);
+
+//===----------------------------------------------------------------------===//
 // Emission
 //===----------------------------------------------------------------------===//
 

@@ -106,6 +106,7 @@ LogicalResult ThreadMapper::run(Value stream) {
   if (failed(emitLevels(loop.getBody())))
     return failure();
   gpu::TerminatorOp::create(builder, loc);
+  sinkConstants(launch);
   return expandKernelMath(launch);
 }
 

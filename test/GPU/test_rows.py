@@ -110,3 +110,25 @@ def test_a_failure_names_the_line_of_the_op(tmp_path):
     with pytest.raises(EmulatorError, match=rf"<stdin>:{line}:\d+: error: out of bounds: thread "
                                             r"\d+ reads 16 bytes at offset 30\d\d of argument"):
         Emulated(tmp_path, text)([aligned(x), aligned(scale[:760])], outputs)
+
+
+def test_constants_are_the_kernel_s_own(tmp_path):
+    """Not the host's, whose memory a device cannot read; whole and one for each row."""
+    values = [round(1 + 0.1 * i, 1) for i in range(8)]
+    text = f"""
+func.func @main(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {{
+  %g = arith.constant dense<{values}> : tensor<8xf32>
+  %b = arith.constant dense<{values[:4]}> : tensor<4xf32>
+  %y = norm.rms_norm %x scale(%g : tensor<8xf32>) axes [1] epsilon inside_sqrt 1.0e-6
+      : tensor<4x8xf32> -> tensor<4x8xf32>
+  %z = norm.rms_norm %x shift(%b : tensor<4xf32>) axes [1] epsilon inside_sqrt 1.0e-6
+      affine_axes [0] : tensor<4x8xf32> -> tensor<4x8xf32>
+  return %y, %z : tensor<4x8xf32>, tensor<4x8xf32>
+}}
+"""
+    x = aligned(np.arange(32, dtype=np.float32).reshape(4, 8) - 9)
+    y, z = (aligned(np.zeros_like(x)) for _ in range(2))
+    Emulated(tmp_path, text)([x], [y, z])
+    xhat = x / np.sqrt((x.astype(np.float64)**2).mean(1, keepdims=True) + 1e-6)
+    np.testing.assert_allclose(y, xhat * np.float32(values), rtol=1e-6)
+    np.testing.assert_allclose(z, xhat + np.float32(values[:4])[:, None], rtol=1e-6, atol=1e-6)
