@@ -4,6 +4,7 @@ The build directory is $NORM_BUILD_DIR, else build/ at the repository's root.
 """
 
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -34,6 +35,12 @@ class ToolError(Exception):
 
 def build_dir():
     return Path(os.environ.get("NORM_BUILD_DIR") or ROOT / "build")
+
+
+def is_sanitized():
+    """Whether the build has sanitizers: a Python that has none cannot load its libraries."""
+    cache = build_dir() / "CMakeCache.txt"
+    return cache.is_file() and bool(re.search(r"^NORM_SANITIZE:\w+=.", cache.read_text(), re.M))
 
 
 def tool(name):

@@ -7,12 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from norm.tools import build_dir
+from norm.tools import is_sanitized
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-CACHE = (build_dir() / "CMakeCache.txt").read_text()
-SANITIZED = re.search(r"^NORM_SANITIZE:\w+=.", CACHE, re.M)
 
 
 def words(text: str):
@@ -23,7 +21,7 @@ def errors(text: str, what: str):
     return [float(e) for e in re.findall(rf"{what}.* ([0-9.]+e-\d+)$", text, re.M)]
 
 
-@pytest.mark.skipif(bool(SANITIZED), reason="Python would have to be built with sanitizers too")
+@pytest.mark.skipif(is_sanitized(), reason="Python would have to be built with sanitizers too")
 def test_demo(tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / "demo.py", "--out", tmp_path],

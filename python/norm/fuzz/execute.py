@@ -2,6 +2,8 @@
 
     reference    norm-to-reference
     cpu          norm-to-cpu, with random strides, threads and level of LLVM
+    gpu-emulated norm-to-nvvm, run by the emulator, which checks every access; refused where
+                 something of the program has no kernel
     linalg       norm-lower-to-linalg, then norm-to-cpu's lowering of linalg
     PASSES       optional passes first; compiled where they changed the module, for the
                  reference (the same bits, unless the passes say otherwise) and for cpu
@@ -14,8 +16,11 @@ import numpy as np
 
 from norm.fuzz.evaluate import REGIMES, DataSet, Evaluation, close, same_bits
 from norm.fuzz.server import Dead
+from norm.tools import is_sanitized
 
 BITS, PROMISE, REAL = "bits", "promise", "real"
+# What norm-to-nvvm says of a program that has no kernel.
+NO_KERNEL = ("has no GPU kernel", "cannot be spread over threads", "is no part of the kernel")
 # What real arithmetic may move a result by, of what the promise says.
 REAL_ULPS = 2048
 
@@ -77,6 +82,7 @@ class Plan:
     threads: bool = False
     level: int = 0
     linalg: bool = False
+    gpu: bool = False
     sequences: list = field(default_factory=list)  # of `Passes`
 
 
@@ -101,6 +107,8 @@ def plan_for(program, passes, compiled=True):
                 extents.append((d, multiple * rng.choice((0, 1, 1, 2, 3, 5, 9))
                                 if rng.random() < 0.6 else program.dims[d].extent))
         plan.data.append(DataSet(regime, tuple(extents), rng.random() < 0.15, number))
+    # Drawn last: what came before means the same without it.
+    plan.gpu = rng.random() < 0.3
     if plan.strides == "unit" and any(d.fortran for d in plan.data):
         plan.strides = "any"
     return plan
@@ -184,6 +192,10 @@ class Executor:
             failure = self._path("reference", program, plan, evaluations, reference,
                                  target="reference")
             failure = failure or self._path("cpu", program, plan, evaluations)
+            # An emulator that is instrumented loses sight of its threads' stacks.
+            if not failure and plan.gpu and not is_sanitized():
+                failure = self._path("gpu-emulated", program, plan, evaluations,
+                                     target="gpu-emulated")
             if not failure and plan.linalg:
                 failure = self._transformed(
                     Passes("norm-lower-to-linalg", PROMISE), program, plan, evaluations,
@@ -230,6 +242,9 @@ class Executor:
         fine, text = self.server.compile("cpu" if target == "linalg" else target, strides,
                                          plan.threads, plan.level)
         if not fine:
+            if target == "gpu-emulated" and any(words in text for words in NO_KERNEL):
+                self.refused += 1
+                return None
             # A strategy that was forced need not fit.
             forced = passes and ("rows=" in where or "columns=" in where)
             return refusal(where, text, passes if forced and "strategy" in text else None)
@@ -274,7 +289,9 @@ class Executor:
             return None
         # What is reordered on the way keeps the wider promise.
         reordered = passes is not None and passes.keeps == PROMISE
-        problems = evaluation.check(arrays, "linalg" if reordered or target == "linalg" else target,
+        kept = "linalg" if reordered or target == "linalg" else \
+            "cpu" if target == "gpu-emulated" else target
+        problems = evaluation.check(arrays, kept,
                                     widen_by=8 if reordered and target == "reference" else 1)
         return Failure("promise", where, "\n".join(problems)) if problems else None
 

@@ -74,7 +74,8 @@ def smaller_plans(plan, failure):
     if failure.data and len(plan.data) > 1:
         yield with_(data=[failure.data])
     parts = [p for p in plan.sequences]
-    if parts and failure.where in ("cpu", "reference", "parse", "roundtrip"):
+    if parts and failure.where in ("cpu", "reference", "gpu-emulated", "parse",
+                                   "roundtrip"):
         yield with_(sequences=[])
     for p in parts:
         if len(parts) > 1:
@@ -85,6 +86,8 @@ def smaller_plans(plan, failure):
             if len(names) > 1:
                 rest = ",".join(names[:i] + names[i + 1:])
                 yield with_(sequences=[Passes(rest, parts[0].keeps, parts[0].may_fail)])
+    if plan.gpu:
+        yield with_(gpu=False)
     if plan.linalg:
         yield with_(linalg=False)
     if plan.level:
