@@ -91,8 +91,8 @@ findBuffers(gpu::LaunchFuncOp launch, LLVM::LLVMFuncOp kernel, bool distinct) {
 }
 
 /// Threads of a multiprocessor that leave each 96 registers. Left to itself,
-/// ptxas aims at more of some small blocks, and spills; with 80 it spills where a
-/// thread has 32 elements of x, a residual and 16-bit results.
+/// ptxas aims at more of some small blocks, and spills; with 80 it spills where
+/// a thread has 32 elements of x, a residual and 16-bit results.
 static constexpr int32_t kProcessorThreads = 640;
 
 /// Every launch is of one size, not of at most that.

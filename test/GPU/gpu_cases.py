@@ -54,5 +54,4 @@ def packed(x, offset, stride):
     base = base.reshape(tokens, stride)
     view = base[:, offset:offset + width]
     view[...] = x.reshape(tokens, width)
-    return base, np.lib.stride_tricks.as_strided(
-        view, x.shape, (base.strides[0], *np.empty(x.shape[1:], x.dtype).strides))
+    return np.lib.stride_tricks.as_strided(view, x.shape, (base.strides[0], *x.strides[1:]))
