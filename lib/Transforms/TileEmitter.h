@@ -94,7 +94,8 @@ public:
       : program(program), loop(loop), loc(loop.getLoc()), columns(columns),
         builder(loop.getTerminator()) {
     auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
-    isSplit = strategy && strategy.getSplit();
+    isCpu = strategy != nullptr;
+    isSplit = isCpu && strategy.getSplit();
   }
 
   /// Replaces the program by its vector form; emits an error at the first op
@@ -162,6 +163,12 @@ private:
                                 ValueRange neutral,
                                 ArrayRef<vector::CombiningKind> kinds,
                                 LoopFn body);
+  /// blockedLoop over as many steps as run time knows, `levels` deep at most:
+  /// without the outer loops where they would run once.
+  FailureOr<Values> shortOrBlocked(int64_t levels, const AxisSplit &split,
+                                   ValueRange neutral,
+                                   ArrayRef<vector::CombiningKind> kinds,
+                                   LoopFn body);
   FailureOr<Values> forLoop(Value lower, Value upper, int64_t step,
                             ValueRange inits, LoopFn body);
   AxisSplit splitAxis(int axis);
@@ -232,6 +239,8 @@ private:
   int rowAxis = TileProgram::kNoAxis;
   int64_t rows = 1;
   OpBuilder builder;
+  /// Whether the strategy is a CPU's.
+  bool isCpu = false;
   /// Whether threads share the tile, and whether what is emitted is inside a
   /// loop over their shares already.
   bool isSplit = false, isShared = false;

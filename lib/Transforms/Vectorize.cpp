@@ -213,6 +213,17 @@ LogicalResult TileEmitter::emitSums(ArrayRef<linalg::GenericOp> sums) {
   return success();
 }
 
+/// What chains of additions start from: -0, which leaves every first term as it
+/// is, where LLVM cannot drop a 0 that would make a 0 of -0. The value that a
+/// sum starts from is added last, so the sign of a sum of zeros is its.
+static TypedAttr startOfChain(vector::CombiningKind kind, TypedAttr neutral) {
+  auto type = dyn_cast<FloatType>(neutral.getType());
+  if (kind != vector::CombiningKind::ADD || !type)
+    return neutral;
+  return FloatAttr::get(
+      type, APFloat::getZero(type.getFloatSemantics(), /*Negative=*/true));
+}
+
 FailureOr<SmallVector<Vectorized>>
 TileEmitter::computeSums(ArrayRef<linalg::GenericOp> ops) {
   SmallVector<int> reducedAxes = program.getReducedAxes(ops.front());
@@ -236,8 +247,9 @@ TileEmitter::computeSums(ArrayRef<linalg::GenericOp> ops) {
       sums.push_back({op, result.getResultNumber(), combiner->first,
                       combiner->second, hasRows, hasColumns});
       kinds.push_back(combiner->first);
-      Value zero = arith::ConstantOp::create(builder, loc, combiner->second);
-      neutral.push_back(broadcast({zero}, hasRows, hasColumns).value);
+      Value start = arith::ConstantOp::create(
+          builder, loc, startOfChain(combiner->first, combiner->second));
+      neutral.push_back(broadcast({start}, hasRows, hasColumns).value);
     }
 
   FailureOr<Values> totals = sumOver(

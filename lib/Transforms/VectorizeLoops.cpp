@@ -74,6 +74,28 @@ TileEmitter::blockedLoop(int64_t levels, Value lower, Value upper, int64_t step,
       });
 }
 
+FailureOr<SmallVector<Value>> TileEmitter::shortOrBlocked(
+    int64_t levels, const AxisSplit &split, ValueRange neutral,
+    ArrayRef<vector::CombiningKind> kinds, LoopFn body) {
+  Value isShort =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule,
+                            split.wholeEnd, index(kMaxChain * split.width));
+  auto ifOp = scf::IfOp::create(builder, loc, TypeRange(neutral), isShort,
+                                /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  for (int64_t depth : {int64_t(1), levels}) {
+    builder.setInsertionPointToStart(depth == 1 ? ifOp.thenBlock()
+                                                : ifOp.elseBlock());
+    FailureOr<Values> sums =
+        blockedLoop(depth, index(0), split.wholeEnd, split.width, neutral,
+                    neutral, kinds, body);
+    if (failed(sums))
+      return failure();
+    scf::YieldOp::create(builder, loc, *sums);
+  }
+  return Values(ifOp.getResults());
+}
+
 AxisSplit TileEmitter::splitAxis(int axis) {
   AxisSplit split;
   split.width = program.isColumns(axis) ? columns : 1;
@@ -170,6 +192,8 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
         int64_t levels = chainLevels(split.wholeSteps);
         if (std::optional<int64_t> steps = stepsOfShare(axes))
           return sharedSums(levels, split, *steps, neutral, kinds, body);
+        if (!split.wholeSteps && isCpu)
+          return shortOrBlocked(levels, split, neutral, kinds, body);
         return blockedLoop(levels, index(0), split.wholeEnd, split.width,
                            neutral, neutral, kinds, body);
       },
