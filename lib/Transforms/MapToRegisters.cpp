@@ -165,6 +165,10 @@ struct MapToRegisters
         return signalPassFailure();
       }
 
+    IRRewriter rewriter(&getContext());
+    if (isa == CpuIsa::Avx512)
+      for (scf::ForallOp loop : loops)
+        exchangeShortRows(rewriter, loop);
     RewritePatternSet patterns(&getContext());
     populateReductionTrees(patterns);
     patterns.add<DropUncoveredDims<vector::TransferReadOp>,
@@ -172,11 +176,12 @@ struct MapToRegisters
         &getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
 
-    IRRewriter rewriter(&getContext());
     for (scf::ForallOp loop : loops) {
       auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
       if (!strategy)
         continue;
+      if (isa == CpuIsa::Avx512)
+        pairNarrowColumns(rewriter, loop);
       prefetchNextTiles(rewriter, loop, strategy.getPrefetch());
       if (streamStores(rewriter, loop, strategy.getStreamBytes(), isa))
         loop->setAttr(kStreamsAttrName, rewriter.getUnitAttr());

@@ -22,6 +22,18 @@ inline constexpr int64_t kLineBytes = 64;
 /// trees of shuffles.
 void populateReductionTrees(RewritePatternSet &patterns);
 
+/// Makes several sums of the same short rows sums over registers whose lanes
+/// are rows, before the trees are made.
+void exchangeShortRows(RewriterBase &rewriter, scf::ForallOp loop);
+
+/// Makes sweeps of `loop` that read bf16 elements compute on even and odd
+/// columns apart.
+void pairNarrowColumns(RewriterBase &rewriter, scf::ForallOp loop);
+
+/// A 1-D vector of 16-bit elements, in one register of AVX-512, as it comes out
+/// of an empty piece of assembly, which LLVM takes as it is.
+Value hideBits(OpBuilder &builder, Value vector);
+
 /// Fetches what a later tile of `loop` reads into cache number `level`, 1 or 2,
 /// while this one stores.
 void prefetchNextTiles(OpBuilder &builder, scf::ForallOp loop, int64_t level);

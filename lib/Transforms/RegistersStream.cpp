@@ -220,26 +220,31 @@ void Streamer::duplicate(StoringSweep &sweep) {
         cast<vector::TransferWriteOp>(mapping.lookup(write.getOperation())));
 }
 
+Value norm::hideBits(OpBuilder &builder, Value vector) {
+  auto type = cast<VectorType>(vector.getType());
+  Location loc = vector.getLoc();
+  VectorType bits = type.clone(builder.getI16Type());
+  Value source = vector::BitCastOp::create(builder, loc, bits, vector);
+  auto dialect =
+      LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT);
+  Value hidden =
+      LLVM::InlineAsmOp::create(
+          builder, loc, TypeRange(bits), ValueRange(source), "", "=v,0",
+          /*has_side_effects=*/false,
+          /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+          dialect, ArrayAttr())
+          .getResult(0);
+  return vector::BitCastOp::create(builder, loc, type, hidden);
+}
+
 /// LLVM's x86 backend has no store past the caches for vectors of f16 and bf16
 /// and, without a word, makes plain ones; it also looks through casts to i16.
-/// What comes out of an empty piece of assembly it takes as it is.
 Value Streamer::opaque(Value piece) {
   auto type = cast<VectorType>(piece.getType());
   if (isa != CpuIsa::Avx512 || !llvm::isa<FloatType>(type.getElementType()) ||
       type.getElementTypeBitWidth() != 16)
     return piece;
-  VectorType bits = type.clone(rewriter.getI16Type());
-  Value source = vector::BitCastOp::create(rewriter, loc, bits, piece);
-  auto dialect = LLVM::AsmDialectAttr::get(rewriter.getContext(),
-                                           LLVM::AsmDialect::AD_ATT);
-  Value hidden =
-      LLVM::InlineAsmOp::create(
-          rewriter, loc, TypeRange(bits), ValueRange(source), "", "=v,0",
-          /*has_side_effects=*/false,
-          /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-          dialect, ArrayAttr())
-          .getResult(0);
-  return vector::BitCastOp::create(rewriter, loc, type, hidden);
+  return hideBits(rewriter, piece);
 }
 
 /// Replaces a write by stores of a line each.

@@ -158,6 +158,10 @@ def MapToRegistersPass : Pass<"norm-map-to-registers"> {
     - Reductions of a vector's columns become fixed trees of shuffles and
       additions, never an ordered chain. The rows of a vector are combined
       together and end in one vector, each with the bits that it has alone.
+    - With `isa=avx512`, sweeps over bf16 elements compute on even and odd
+      columns apart, which a shift and a mask take from 32-bit words, and three
+      or more sums of the same 16 rows of up to 16 elements are sums of registers
+      with a lane for each row. Neither changes a bit.
     - Where the strategy says `stream_bytes`, results are stored past the caches:
       in whole, aligned cache lines, if the loop touches more bytes than that.
       What only run time knows of sizes and addresses is decided there, between
