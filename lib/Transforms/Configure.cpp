@@ -29,6 +29,9 @@ static constexpr int64_t kVectorBytes = 128;
 /// The most rows that one partial sum takes, one after the other: shorter
 /// ranges make more partial sums, which cost memory traffic.
 static constexpr int64_t kRangeRows = 128;
+/// The most rows of a tile that threads share: two share what they read of
+/// scale and shift, which are as long as they are.
+static constexpr int64_t kSharedRows = 2;
 
 namespace {
 struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
@@ -85,7 +88,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     chosenRows = std::min(chosenRows, kMostTileElements / chosenColumns);
     bool isSplit = choosesSplit(op, plan, bytes);
     if (isSplit && !rows)
-      chosenRows = 1;
+      chosenRows = std::min(chosenRows, kSharedRows);
     bool isSpread = isSplit || hasSeveralTiles(op, plan, chosenRows);
     bool isParallel = isSpread && (!bytes || *bytes > serialBytes);
     isSplit &= isParallel;
@@ -212,6 +215,10 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
       most = 2; // x and dy of more rows leave no registers
     bool isInMemory = !bytes || *bytes > streamBytes;
     int64_t bits = op.getInput().getType().getElementTypeBitWidth();
+    // Few such rows are as many lines as are best on their way to memory.
+    if (elements && *elements > 64 && *elements <= 256 && isInMemory &&
+        bits >= 32)
+      most = 2;
     if (elements && *elements > 512) {
       // Two rows are enough to share loads, and leave registers for what a
       // residual form reads and writes beside and for narrow types, which come
@@ -320,7 +327,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
   /// parallel region for each sweep of each costs little.
   static bool choosesSplit(RowOpInterface op, const TilePlan &plan,
                            std::optional<int64_t> bytes) {
-    constexpr int64_t kMostTiles = 8, kFewestTileBytes = 1048576;
+    constexpr int64_t kMostTiles = 8, kFewestTileBytes = 786432;
     if (plan.reducesNothing || plan.hasLanes || sumsOverRanges(op))
       return false;
     std::optional<int64_t> tiles = countSteps(op, plan.loopAxes);

@@ -63,8 +63,8 @@ def compare(one, other):
         same_bits(values, other[name])
 
 
-def strategy(split, columns=32):
-    return (f"rows = 1, columns = {columns}, parallel = true, serial_bytes = 1, "
+def strategy(split, columns=32, rows=1):
+    return (f"rows = {rows}, columns = {columns}, parallel = true, serial_bytes = 1, "
             f"stream_bytes = 1, split = {split}")
 
 
@@ -78,6 +78,19 @@ def test_same_bits(maker, tmp_path):
     dynamic = [made(form, maker=maker, dynamic=True) for form in FORMS]
     for one, other in zip(whole, run(tmp_path, dynamic, strategy("true")), strict=True):
         compare(one, other)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_several_rows(dynamic, tmp_path):
+    """Two rows at a time, one that is left, and threads that do not divide the shares."""
+    calls = [made(form, dynamic=dynamic, rows=rows)
+             for form in ("layer", "rms", "residual", "layer_backward") for rows in (1, 2, 3)]
+    calls.append(made("layer", "bf16", dynamic=dynamic, rows=3))
+    whole = run(tmp_path, calls, strategy("false"))
+    for threads in (1, 3, 7):
+        shared = run(tmp_path, calls, strategy("true", rows=2), threads)
+        for one, other in zip(whole, shared, strict=True):
+            compare(one, other)
 
 
 @pytest.mark.parametrize("element,columns", [("bf16", 32), ("f16", 32), ("f64", 16)])

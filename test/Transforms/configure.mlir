@@ -129,9 +129,10 @@ func.func @inference(%x: tensor<4096x64xf32>, %z: tensor<16x64x3136xf32>, %m: te
   return %y, %u : tensor<4096x64xf32>, tensor<16x64x3136xf32>
 }
 
-// Threads share a tile where there are few, each of 1 MiB or more.
+// Threads share a tile where there are few, each of 768 KiB or more: two rows,
+// which read what belongs to columns once.
 // CHECK-LABEL: func @few_rows
-// CHECK: #norm.cpu<rows = 1, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2, split = true>
+// CHECK: #norm.cpu<rows = 2, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2, split = true>
 // CHECK: #norm.cpu<rows = {{[0-9]+}}, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2>
 // REMARK: {{.*}}; there are few tiles, of which threads share each
 func.func @few_rows(%x: tensor<3x1048576xf32>, %z: tensor<9x1048576xf32>)
@@ -139,6 +140,22 @@ func.func @few_rows(%x: tensor<3x1048576xf32>, %z: tensor<9x1048576xf32>)
   %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<3x1048576xf32> -> tensor<3x1048576xf32>
   %w = norm.layer_norm %z axes [1] epsilon inside_sqrt 1.0e-5 : tensor<9x1048576xf32> -> tensor<9x1048576xf32>
   return %y, %w : tensor<3x1048576xf32>, tensor<9x1048576xf32>
+}
+
+// Two rows of more than 64 and at most 256 elements on their way to memory.
+// CHECK-LABEL: func @pairs_of_rows
+// CHECK: norm.rms_norm {{.*}}rows = 2, {{.*}} : tensor<65536x256xf32>
+// CHECK: norm.rms_norm {{.*}}rows = 4, {{.*}} : tensor<65536x256xbf16>
+// CHECK: norm.rms_norm {{.*}}rows = 4, {{.*}} : tensor<65536x64xf32>
+// CHECK: norm.rms_norm {{.*}}rows = 4, {{.*}} : tensor<1024x256xf32>
+func.func @pairs_of_rows(%x: tensor<65536x256xf32>, %n: tensor<65536x256xbf16>, %z: tensor<65536x64xf32>,
+    %w: tensor<1024x256xf32>)
+    -> (tensor<65536x256xf32>, tensor<65536x256xbf16>, tensor<65536x64xf32>, tensor<1024x256xf32>) {
+  %a = norm.rms_norm %x axes [1] epsilon none : tensor<65536x256xf32> -> tensor<65536x256xf32>
+  %b = norm.rms_norm %n axes [1] epsilon none : tensor<65536x256xbf16> -> tensor<65536x256xbf16>
+  %c = norm.rms_norm %z axes [1] epsilon none : tensor<65536x64xf32> -> tensor<65536x64xf32>
+  %d = norm.rms_norm %w axes [1] epsilon none : tensor<1024x256xf32> -> tensor<1024x256xf32>
+  return %a, %b, %c, %d : tensor<65536x256xf32>, tensor<65536x256xbf16>, tensor<65536x64xf32>, tensor<1024x256xf32>
 }
 
 // Of a whole tensor there is one tile, whatever its extent.
