@@ -142,6 +142,16 @@ func.func @few_rows(%x: tensor<3x1048576xf32>, %z: tensor<9x1048576xf32>)
   return %y, %w : tensor<3x1048576xf32>, tensor<9x1048576xf32>
 }
 
+// CHECK-LABEL: func @least
+// CHECK: norm.l2_norm {{.*}}split = true>{{.*}}tensor<1x98304xf32>
+// CHECK-NOT: split
+// CHECK: norm.l2_norm {{.*}}tensor<1x98303xf32>
+func.func @least(%x: tensor<1x98304xf32>, %z: tensor<1x98303xf32>) -> (tensor<1x98304xf32>, tensor<1x98303xf32>) {
+  %y = norm.l2_norm %x axes [1] epsilon none : tensor<1x98304xf32> -> tensor<1x98304xf32>
+  %w = norm.l2_norm %z axes [1] epsilon none : tensor<1x98303xf32> -> tensor<1x98303xf32>
+  return %y, %w : tensor<1x98304xf32>, tensor<1x98303xf32>
+}
+
 // Two rows of more than 64 and at most 256 elements on their way to memory.
 // CHECK-LABEL: func @pairs_of_rows
 // CHECK: norm.rms_norm {{.*}}rows = 2, {{.*}} : tensor<65536x256xf32>
