@@ -180,7 +180,7 @@ CpuStrategyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 GpuStrategyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         int64_t threads, int64_t accesses, int64_t width,
-                        int64_t columns, int64_t rows, Staging, bool) {
+                        int64_t columns, int64_t rows, Staging staging, bool) {
   constexpr int64_t kWarp = 32, kMaxBlock = 1024;
   bool isPartOfWarp = threads == 4 || threads == 8 || threads == 16;
   bool isWarps = threads > 0 && threads % kWarp == 0 && threads <= kMaxBlock;
@@ -204,6 +204,9 @@ GpuStrategyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << most << ", which " << threads << " threads cover by "
                        << accesses << " accesses of " << width << ", got "
                        << columns;
+  if (staging == Staging::Shared && columns != most)
+    return emitError() << "expected columns of whole accesses in all threads, "
+                       << most << ", with staging = shared, got " << columns;
   if (rows < 1 || threads * rows > kMaxBlock || threads * rows % kWarp != 0)
     return emitError() << "expected rows that make whole warps and a block of "
                           "up to 1024 threads with "

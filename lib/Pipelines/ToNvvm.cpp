@@ -96,13 +96,18 @@ static void buildKernels(OpPassManager &pm, ArrayRef<std::string> chips) {
 
 void norm::buildNormToNvvm(OpPassManager &pm,
                            const NormToNvvmOptions &options) {
-  // Rows lie as they do on the oldest chip, whose launches fit all.
   SmallVector<std::string> chips = sortChips(options.chips);
+  // Rows lie as they do on the chip with the least shared memory: launches fit
+  // all.
+  const std::string *least = llvm::min_element(chips, [](const std::string &a,
+                                                         const std::string &b) {
+    return getSharedBytes(capabilityOf(a)) < getSharedBytes(capabilityOf(b));
+  });
 
   // Each norm and its neighbours: one loop over rows, in vector form.
   ConfigureNormPassOptions configure;
   configure.target = ConfigureTarget::Gpu;
-  configure.chip = chips.front();
+  configure.chip = capabilityOf(chips.front()) < 80 ? chips.front() : *least;
   pm.addPass(createConfigureNormPass(configure));
   pm.addPass(createTileNormPass());
   pm.addPass(createLowerNormToLinalgPass());
@@ -119,7 +124,8 @@ void norm::buildNormToNvvm(OpPassManager &pm,
   pm.addPass(createLowerAffinePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createExpandNarrowingPass());
-  pm.addPass(createMapToThreadsPass({options.alignment, /*stream=*/true}));
+  pm.addPass(createMapToThreadsPass(
+      {options.alignment, /*stream=*/true, configure.chip}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 

@@ -31,6 +31,8 @@ static constexpr int64_t kRowRegisters = 32;
 /// elements a thread: no barrier, and more rows in flight.
 static constexpr int64_t kShortRow = 512;
 static constexpr int64_t kShortRowRegisters = 16;
+/// Rows of so many columns are worth shifts.
+static constexpr int64_t kShiftedRow = 256;
 /// Rows beyond what this many threads hold go by chunks.
 static constexpr int64_t kMaxThreads = 512;
 /// Threads of a block of several rows.
@@ -82,13 +84,31 @@ static int64_t narrowestBytes(NormOpInterface op) {
   return std::max<int64_t>(bits / 8, 1);
 }
 
-/// V: whole pieces only, so a width that divides the row; nothing is known of a
-/// dynamic one, whose pieces may be cut.
+/// Bytes of an element of what later sweeps over a row need of it: x, or its
+/// sum with the residual as it is normalized.
+static int64_t stagedBytes(NormOpInterface op) {
+  Type type = op.getInput().getType().getElementType();
+  if (op.getResidualOrNull()) {
+    if (op.getSumRounding() == SumRounding::Compute)
+      type = cast<RowOpInterface>(op.getOperation()).getComputeTypeOrDefault();
+    else if (Value sum = op.getSumOrNull())
+      type = cast<ShapedType>(sum.getType()).getElementType();
+  }
+  return type.getIntOrFloatBitWidth() / 8;
+}
+
+/// V: whole pieces only, so a width that divides the row, unless that makes
+/// short accesses of long rows: then rows are moved by wider ones and shifts.
+/// Nothing is known of a dynamic row, whose pieces may be cut.
 static int64_t chooseWidth(int64_t columns, int64_t bytes) {
-  int64_t width = kAccessBytes / bytes;
-  while (ShapedType::isStatic(columns) && columns % width != 0)
+  int64_t most = kAccessBytes / bytes;
+  if (ShapedType::isDynamic(columns))
+    return most;
+  int64_t width = most;
+  while (columns % width != 0)
     width /= 2;
-  return width;
+  bool isShort = width * bytes < kAccessBytes / 2;
+  return isShort && columns >= kShiftedRow ? most : width;
 }
 
 /// T for a row of static length that is held whole by threads of at most
@@ -117,50 +137,71 @@ struct Choice {
 };
 } // namespace
 
-static Choice choose(NormOpInterface norm) {
+/// Where rows that go by chunks of `chunk` stay, and why.
+static std::pair<Staging, std::string> chooseStaging(NormOpInterface norm,
+                                                     int64_t columns,
+                                                     int64_t chunk,
+                                                     unsigned capability) {
+  if (ShapedType::isDynamic(columns))
+    return {Staging::Reread, "rows of a length known at run time, by chunks"};
+  // What does not fill a chunk stays in registers.
+  int64_t bytes = columns / chunk * chunk * stagedBytes(norm);
+  if (bytes <= getRowSharedBytes(capability))
+    return {Staging::Shared,
+            llvm::formatv("a row of {0} elements by chunks, {1} bytes of it in "
+                          "shared memory",
+                          columns, bytes)};
+  return {Staging::Reread,
+          llvm::formatv("a row of {0} elements by chunks, read again from the "
+                        "cache in each sweep, as {1} bytes do not fit shared "
+                        "memory",
+                        columns, bytes)};
+}
+
+static Choice choose(NormOpInterface norm, unsigned capability) {
   auto op = cast<RowOpInterface>(norm.getOperation());
   int64_t columns = op.getInput().getType().getShape().back();
   int64_t bytes = narrowestBytes(norm);
   int64_t width = chooseWidth(columns, bytes);
   int64_t words =
       std::max<int64_t>(op.getComputeTypeOrDefault().getWidth() / 32, 1);
-  Staging staging = Staging::Reread;
   int64_t threads = kDynamicThreads, chunk = 0;
-  std::string reason = "rows of a length known at run time, by chunks";
+  std::optional<int64_t> whole;
   if (ShapedType::isStatic(columns)) {
-    int64_t wanted = columns <= kShortRow ? kShortRowRegisters : kRowRegisters;
-    std::optional<int64_t> whole =
-        chooseThreads(columns, width, wanted / words);
+    // Shifts take registers, too.
+    bool isShifted = columns % width != 0;
+    int64_t wanted =
+        columns <= kShortRow || isShifted ? kShortRowRegisters : kRowRegisters;
+    whole = chooseThreads(columns, width, wanted / words);
     if (!whole)
       whole = chooseThreads(columns, width, 2 * wanted / words);
-    if (whole) {
-      staging = Staging::Registers;
-      threads = *whole;
-      chunk = std::max<int64_t>(columns, 2);
-      reason = llvm::formatv("a row of {0} elements in the registers of {1} "
-                             "threads",
-                             columns, threads)
-                   .str();
-    } else {
-      threads = kMaxThreads;
-      reason = llvm::formatv("a row of {0} elements by chunks, read again from "
-                             "the cache in each sweep",
-                             columns)
-                   .str();
-    }
+    threads = whole.value_or(kMaxThreads);
   }
   int64_t accesses = std::max<int64_t>(kChunkRegisters / words / width, 1);
-  if (chunk)
+  Staging staging = Staging::Registers;
+  std::string reason;
+  if (whole) {
+    chunk = std::max<int64_t>(columns, 2);
     accesses = llvm::divideCeil(chunk, threads * width);
-  else
+    reason = llvm::formatv("a row of {0} elements in the registers of {1} "
+                           "threads",
+                           columns, threads);
+  } else {
     chunk = threads * accesses * width;
+    std::tie(staging, reason) = chooseStaging(norm, columns, chunk, capability);
+  }
   int64_t rows = threads <= kWarp ? kBlockThreads / threads : 1;
-  bool isLate = accesses * width * words > kShortRowRegisters;
-  reason += llvm::formatv("; {0} bytes an access", width * bytes).str();
+  bool isShifted =
+      ShapedType::isStatic(columns) && width > 1 && columns % width != 0;
+  bool isLate =
+      accesses * width * words > kShortRowRegisters || (whole && isShifted);
+  reason += llvm::formatv("; {0} bytes an access", width * bytes);
+  if (isShifted)
+    reason += ", shifted, as rows start anywhere";
   if (threads > kWarp)
     reason += "; one barrier a reduction";
   else
-    reason += llvm::formatv("; {0} rows a block and no barrier", rows).str();
+    reason += llvm::formatv("; {0} rows a block and no barrier", rows);
   if (isLate)
     reason += "; scale and shift read late, to save registers";
   return {GpuStrategyAttr::get(op.getContext(), threads, accesses, width, chunk,
@@ -182,8 +223,16 @@ std::optional<unsigned> norm::parseComputeCapability(StringRef chip) {
   return capability;
 }
 
+int64_t norm::getSharedBytes(unsigned capability) {
+  // Chips of data centres; others have 99 KiB.
+  bool isLarge = capability >= 90 && capability < 120;
+  bool isMiddle = capability == 80 || capability == 87;
+  return (isLarge ? 227 : isMiddle ? 163 : 99) << 10;
+}
+
 LogicalResult norm::configureForGpu(Operation *root, StringRef chip) {
-  if (parseComputeCapability(chip).value_or(0) < 80)
+  unsigned capability = parseComputeCapability(chip).value_or(0);
+  if (capability < 80)
     return emitError(root->getLoc(),
                      "expected chip to be sm_80 or a later one that LLVM 22 "
                      "knows, got '")
@@ -198,7 +247,8 @@ LogicalResult norm::configureForGpu(Operation *root, StringRef chip) {
       hasFailed = true;
       return;
     }
-    Choice choice = choose(cast<NormOpInterface>(op.getOperation()));
+    Choice choice =
+        choose(cast<NormOpInterface>(op.getOperation()), capability);
     op->setAttr(kStrategyAttrName, choice.strategy);
     emitRemark(remark::RemarkKind::RemarkAnalysis, op, "norm-configure",
                "strategy", choice.reason);

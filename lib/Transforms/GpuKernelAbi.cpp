@@ -26,13 +26,20 @@ using namespace mlir::norm;
 // What a kernel does with a buffer
 //===----------------------------------------------------------------------===//
 
-/// Whether all that is done with a pointer is loading from it.
+/// Whether all that is done with a pointer is loading from it, and computing
+/// with its number.
 static bool isOnlyRead(Value pointer) {
   return llvm::all_of(pointer.getUsers(), [&](Operation *user) {
     if (auto address = dyn_cast<LLVM::GEPOp>(user))
       return isOnlyRead(address);
-    return isa<LLVM::LoadOp>(user);
+    return isa<LLVM::LoadOp, LLVM::PtrToIntOp>(user);
   });
+}
+
+/// Whether numbers become pointers, to whatever.
+static bool makesPointers(LLVM::LLVMFuncOp kernel) {
+  return kernel.walk([](LLVM::IntToPtrOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
 }
 
 namespace {
@@ -83,9 +90,10 @@ findBuffers(gpu::LaunchFuncOp launch, LLVM::LLVMFuncOp kernel, bool distinct) {
     return launch.emitOpError("expected a kernel that takes the descriptors of "
                               "its memrefs, ")
            << argument << " arguments, got " << kernel.getNumArguments();
+  bool isOpaque = makesPointers(kernel);
   for (KernelBuffer &buffer : buffers)
     buffer.isOnlyRead =
-        isOnlyRead(kernel.getArgument(buffer.firstArgument)) &&
+        !isOpaque && isOnlyRead(kernel.getArgument(buffer.firstArgument)) &&
         isOnlyRead(kernel.getArgument(buffer.firstArgument + 1));
   return buffers;
 }
@@ -117,6 +125,20 @@ static void setBlockSize(LLVM::LLVMFuncOp kernel,
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                   IntegerAttr::get(IntegerType::get(kernel.getContext(), 32),
                                    std::max(kProcessorThreads / threads, 1)));
+}
+
+/// Upstream makes dynamic shared memory a variable of no size, which ptxas
+/// gives a byte, and which others may follow.
+static void makeSharedExternal(gpu::GPUModuleOp module) {
+  for (auto global : module.getOps<LLVM::GlobalOp>()) {
+    auto type = dyn_cast<LLVM::LLVMArrayType>(global.getType());
+    if (!type || type.getNumElements() != 0 ||
+        global.getAddrSpace() != unsigned(NVVM::NVVMMemorySpace::Shared))
+      continue;
+    global.setLinkage(LLVM::Linkage::External);
+    global.setAlignment(
+        std::max<uint64_t>(global.getAlignment().value_or(1), 16));
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,9 +175,11 @@ struct GpuKernelAbi : public norm::impl::GpuKernelAbiPassBase<GpuKernelAbi> {
   using Base::Base;
 
   void runOnOperation() override {
-    for (auto module : getOperation().getOps<gpu::GPUModuleOp>())
+    for (auto module : getOperation().getOps<gpu::GPUModuleOp>()) {
       if (failed(checkKernels(module)))
         return signalPassFailure();
+      makeSharedExternal(module);
+    }
     SymbolTableCollection symbols;
     // A kernel that is launched twice takes what holds for both.
     DenseMap<Operation *, SmallVector<gpu::LaunchFuncOp>> launches;

@@ -7,6 +7,7 @@
 
 #include "MapToThreads.h"
 
+#include "Norm/Transforms/GpuChip.h"
 #include "Norm/Transforms/Passes.h"
 #include "TileProgram.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -44,9 +45,11 @@ static LogicalResult addStreamArguments(ModuleOp module) {
   return success();
 }
 
-/// Host code cannot touch device memory.
+/// Host code cannot touch device memory. The error is at what computes, if
+/// anything does: an allocation or a copy is there because of it.
 static LogicalResult checkHost(ModuleOp module) {
-  WalkResult result = module.walk<WalkOrder::PreOrder>([](Operation *op) {
+  Operation *culprit = nullptr;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<gpu::LaunchOp, gpu::GPUModuleOp>(op))
       return WalkResult::skip();
     auto isBuffer = llvm::IsaPred<BaseMemRefType>;
@@ -54,11 +57,17 @@ static LogicalResult checkHost(ModuleOp module) {
                       llvm::any_of(op->getResultTypes(), isBuffer);
     if (!hasBuffers || isa<func::CallOp, func::ReturnOp>(op) || isPure(op))
       return WalkResult::advance();
-    op->emitOpError("is not part of a norm or of what is computed beside one, "
-                    "and has no GPU kernel");
+    if (!culprit)
+      culprit = op;
+    if (isa<memref::AllocOp, memref::DeallocOp, memref::CopyOp>(op))
+      return WalkResult::advance();
+    culprit = op;
     return WalkResult::interrupt();
   });
-  return failure(result.wasInterrupted());
+  if (!culprit)
+    return success();
+  return culprit->emitOpError("is not part of a norm or of what is computed "
+                              "beside one, and has no GPU kernel");
 }
 
 namespace {
@@ -66,6 +75,14 @@ struct MapToThreads : public norm::impl::MapToThreadsPassBase<MapToThreads> {
   using Base::Base;
 
   void runOnOperation() override {
+    std::optional<unsigned> capability = parseComputeCapability(chip);
+    if (!capability) {
+      emitError(getOperation().getLoc(), "expected chip to be a name as sm_90, "
+                                         "got '")
+          << chip << "'";
+      return signalPassFailure();
+    }
+    room = getRowSharedBytes(*capability);
     if (stream && failed(addStreamArguments(getOperation())))
       return signalPassFailure();
     for (scf::ForallOp loop : findTileLoops(getOperation()))
@@ -89,6 +106,11 @@ struct MapToThreads : public norm::impl::MapToThreadsPassBase<MapToThreads> {
       return loop.emitOpError("expected a loop over rows from 0 by steps of 1");
     forwardCopies(loop);
     FailureOr<RowLayout> layout = RowLayout::analyze(loop, strategy);
+    if (succeeded(layout) && strategy.getStaging() == Staging::Shared) {
+      if (failed(stageRows(loop, strategy, *layout, room, chip)))
+        return failure();
+      layout = RowLayout::analyze(loop, strategy);
+    }
     if (failed(layout))
       return failure();
 
@@ -97,30 +119,35 @@ struct MapToThreads : public norm::impl::MapToThreadsPassBase<MapToThreads> {
       launchStream =
           loop->getParentOfType<func::FuncOp>().getArguments().back();
     OpBuilder builder(loop);
-    auto emit = [&](bool isWhole) {
-      return ThreadMapper(loop, strategy, *layout, isWhole, builder)
+    auto emit = [&](ColumnAccess access) {
+      return ThreadMapper(loop, strategy, *layout, access, builder)
           .run(launchStream);
     };
+    ColumnAccess any = canShift(loop, *layout, strategy) ? ColumnAccess::Shifted
+                                                         : ColumnAccess::Single;
     auto whole = WholeAccesses::analyze(loop, *layout, strategy);
     LogicalResult result = success();
     if (!whole.arePossible()) {
-      result = emit(/*isWhole=*/false);
+      result = emit(any);
     } else if (alignment == GpuAlignment::Promised) {
-      result = emit(/*isWhole=*/true);
+      result = emit(ColumnAccess::Whole);
     } else {
       Location loc = loop.getLoc();
       auto ifOp =
           scf::IfOp::create(builder, loc, whole.buildCheck(builder, loc),
                             /*withElseRegion=*/true);
       builder.setInsertionPointToStart(ifOp.thenBlock());
-      result = emit(/*isWhole=*/true);
+      result = emit(ColumnAccess::Whole);
       builder.setInsertionPointToStart(ifOp.elseBlock());
       if (succeeded(result))
-        result = emit(/*isWhole=*/false);
+        result = emit(any);
     }
     if (succeeded(result))
       loop.erase();
     return result;
   }
+
+  /// Bytes of shared memory for rows.
+  int64_t room = 0;
 };
 } // namespace

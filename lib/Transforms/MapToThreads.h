@@ -83,6 +83,25 @@ Value getViewedBuffer(Value view);
 void forwardCopies(scf::ForallOp loop);
 
 //===----------------------------------------------------------------------===//
+// Rows in shared memory: ThreadsStage.cpp
+//===----------------------------------------------------------------------===//
+
+/// Makes the first sweep over a row put what later ones read into buffers in
+/// workgroup memory, of up to `room` bytes together. Emits an error if not even
+/// one fits, or if not all columns are known to be there, and fails.
+LogicalResult stageRows(scf::ForallOp loop, GpuStrategyAttr strategy,
+                        const RowLayout &layout, int64_t room, StringRef chip);
+
+/// Whether `buffer` is such a one.
+bool isStagedRow(Value buffer);
+
+/// Bytes of the buffers of `loop` for all rows of a block.
+int64_t countStagedBytes(scf::ForallOp loop, GpuStrategyAttr strategy);
+
+/// Whether a column is a multiple of the chunk's, in every step of a loop.
+bool isChunkStart(Value column, int64_t columns);
+
+//===----------------------------------------------------------------------===//
 // Alignment: ThreadsAlign.cpp
 //===----------------------------------------------------------------------===//
 
@@ -115,6 +134,11 @@ private:
   SetVector<Value> extents;
 };
 
+/// Whether the columns of rows that start anywhere can be moved by whole
+/// accesses and shifts: if their elements lie side by side, and V are a word.
+bool canShift(scf::ForallOp loop, const RowLayout &layout,
+              GpuStrategyAttr strategy);
+
 //===----------------------------------------------------------------------===//
 // Math: ThreadsMath.cpp
 //===----------------------------------------------------------------------===//
@@ -134,14 +158,22 @@ void sinkConstants(gpu::LaunchOp launch);
 // Emission
 //===----------------------------------------------------------------------===//
 
+/// The bytes that an access of such a vector is aligned to.
+int64_t alignmentOf(VectorType type);
+
+/// How columns are moved: by whole accesses of aligned rows, by whole accesses
+/// and shifts of rows that start anywhere, or one by one.
+enum class ColumnAccess { Whole, Shifted, Single };
+
 /// Emits one kernel for a loop over rows, which stays as it is.
 class ThreadMapper {
 public:
-  /// `isWhole`: whether columns are moved by whole accesses.
   ThreadMapper(scf::ForallOp loop, GpuStrategyAttr strategy,
-               const RowLayout &layout, bool isWhole, OpBuilder &builder)
-      : loop(loop), strategy(strategy), layout(layout), isWhole(isWhole),
-        builder(builder), loc(loop.getLoc()) {}
+               const RowLayout &layout, ColumnAccess access, OpBuilder &builder)
+      : loop(loop), strategy(strategy), layout(layout),
+        isWhole(access == ColumnAccess::Whole),
+        isShifted(access == ColumnAccess::Shifted), builder(builder),
+        loc(loop.getLoc()) {}
 
   /// Launches the kernel on `stream`, an `!llvm.ptr`, or on a stream of its own
   /// if that is null.
@@ -182,8 +214,24 @@ private:
   /// Whether columns of a piece exist, or count under `mask`: null if all do,
   /// one i1 for a piece that is whole or absent, else one for each column.
   Value guardOf(int64_t piece, Value mask);
+  /// How many columns count under a mask.
+  Value boundOf(Value mask);
   /// Column `element` of a guard.
   Value guardOf(Value guard, int64_t element);
+
+  // Rows that start anywhere: ThreadsShift.cpp.
+  Pieces readShifted(vector::TransferReadOp op);
+  void writeShifted(vector::TransferWriteOp op);
+
+  // Rows in shared memory: ThreadsStage.cpp.
+  void emitStagedRow(memref::AllocOp op);
+  Value readStaged(vector::TransferReadOp op, int64_t piece);
+  void writeStaged(Value value, vector::TransferWriteOp op, int64_t piece);
+  /// Calls `body` for each access of a piece of `type`, with its first element
+  /// and where it lies.
+  void forEachPlane(
+      VectorTransferOpInterface op, VectorType type, int64_t piece,
+      function_ref<void(int64_t first, VectorType part, ValueRange at)> body);
 
   // Reductions: ThreadsReduce.cpp.
   struct Reduction {
@@ -205,7 +253,9 @@ private:
   scf::ForallOp loop;
   GpuStrategyAttr strategy;
   const RowLayout &layout;
-  bool isWhole;
+  bool isWhole, isShifted;
+  /// Whether ops of an inner loop are emitted.
+  bool isInLoop = false;
   OpBuilder &builder;
   Location loc;
   gpu::LaunchOp launch;
@@ -218,6 +268,8 @@ private:
   IRMapping uniforms;
   DenseMap<Value, Pieces> pieces;
   SmallVector<Reduction> pending;
+  /// Bytes of dynamic shared memory that have been given out.
+  int64_t stagedBytes = 0;
 };
 
 } // namespace mlir::norm

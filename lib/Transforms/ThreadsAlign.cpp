@@ -40,7 +40,7 @@ WholeAccesses WholeAccesses::analyze(scf::ForallOp loop,
 void WholeAccesses::addTransfer(VectorTransferOpInterface transfer,
                                 const RowLayout &layout) {
   VectorType type = transfer.getVectorType();
-  if (!layout.hasColumns(type))
+  if (!layout.hasColumns(type) || isStagedRow(transfer.getBase()))
     return;
   auto memref = cast<MemRefType>(transfer.getBase().getType());
   int64_t bytes =

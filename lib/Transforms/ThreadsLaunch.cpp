@@ -39,9 +39,12 @@ gpu::LaunchOp ThreadMapper::createLaunch(Value numRows, Value stream) {
         UnrealizedConversionCastOp::create(builder, loc, tokenType, stream)
             .getResult(0));
   }
-  return gpu::LaunchOp::create(
-      builder, loc, grid, one, one, index(strategy.getBlockThreads()), one, one,
-      /*dynamicSharedMemorySize=*/nullptr, tokenType, after);
+  Value shared;
+  if (int64_t bytes = countStagedBytes(loop, strategy))
+    shared = arith::ConstantIntOp::create(builder, loc, bytes, 32);
+  return gpu::LaunchOp::create(builder, loc, grid, one, one,
+                               index(strategy.getBlockThreads()), one, one,
+                               shared, tokenType, after);
 }
 
 /// The thread's lane, and the row that the loop's induction variables stand
@@ -143,6 +146,10 @@ LogicalResult ThreadMapper::emit(Operation *op) {
     emitStore(store);
     return success();
   }
+  if (auto row = dyn_cast<memref::AllocOp>(op)) {
+    emitStagedRow(row);
+    return success();
+  }
   // What guards make of masks depends on the piece.
   if (isa<vector::CreateMaskOp, vector::ConstantMaskOp>(op))
     return success();
@@ -183,7 +190,10 @@ LogicalResult ThreadMapper::emitFor(scf::ForOp op) {
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(inner.getBody());
-    if (failed(emitBlock(op.getBody())))
+    bool wasInLoop = std::exchange(isInLoop, true);
+    LogicalResult result = emitBlock(op.getBody());
+    isInLoop = wasInLoop;
+    if (failed(result))
       return failure();
     if (!inits.empty())
       scf::YieldOp::create(builder, loc, flatten(op.getYieldedValues()));

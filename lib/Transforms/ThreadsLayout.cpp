@@ -71,7 +71,8 @@ LogicalResult RowLayout::checkTypes(Operation *op) const {
 }
 
 /// A transfer of one row's columns, or of one element.
-static LogicalResult checkTransfer(VectorTransferOpInterface op) {
+static LogicalResult checkTransfer(VectorTransferOpInterface op,
+                                   int64_t columns) {
   auto type = dyn_cast<MemRefType>(op.getBase().getType());
   Operation *transfer = op.getOperation();
   if (!type)
@@ -87,6 +88,13 @@ static LogicalResult checkTransfer(VectorTransferOpInterface op) {
   if (!isa<AffineDimExpr>(map.getResults().back()) || op.hasOutOfBoundsDim())
     return transfer->emitOpError("cannot be spread over threads: expected its "
                                  "columns to lie along a dimension, in bounds");
+  // No barrier orders what threads do there.
+  if (isStagedRow(op.getBase()) &&
+      (op.getMask() || !op.getPermutationMap().isMinorIdentity() ||
+       !isChunkStart(op.getIndices().back(), columns)))
+    return transfer->emitOpError(
+        "cannot be spread over threads: expected whole "
+        "chunks of a row in shared memory");
   return success();
 }
 
@@ -97,7 +105,7 @@ LogicalResult RowLayout::checkOp(Operation *op) {
     return op->emitOpError("cannot be spread over threads") << why;
   };
   if (auto transfer = dyn_cast<VectorTransferOpInterface>(op))
-    return checkTransfer(transfer);
+    return checkTransfer(transfer, strategy.getColumns());
   if (auto reduction = dyn_cast<vector::MultiDimReductionOp>(op)) {
     if (op->getBlock() != loop.getBody())
       return refuse(": expected reductions outside of loops");
@@ -128,6 +136,9 @@ LogicalResult RowLayout::checkOp(Operation *op) {
   if (!touchesColumns && op->getNumRegions() == 0 &&
       (isPure(op) || isa<memref::LoadOp, memref::StoreOp>(op)))
     return success();
+  if (isa<memref::AllocOp>(op) && isStagedRow(op->getResult(0)) &&
+      op->getBlock() == loop.getBody())
+    return success();
   return refuse("");
 }
 
@@ -155,7 +166,7 @@ LogicalResult RowLayout::checkBuffers() {
   });
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
     Value buffer = getAccessed(op, /*isWrite=*/false);
-    if (!buffer || !written.contains(buffer))
+    if (!buffer || !written.contains(buffer) || isStagedRow(buffer))
       return WalkResult::advance();
     op->emitOpError("cannot be spread over threads: expected to read no buffer "
                     "that the same loop over rows writes");

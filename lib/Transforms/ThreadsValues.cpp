@@ -55,7 +55,9 @@ ThreadMapper::Pieces ThreadMapper::getPieces(Value value) {
   if (it != pieces.end())
     return it->second;
   int64_t count = strategy.getAccesses();
-  // Made where it is used, so that no register holds it.
+  // Made where they are used, so that no register holds them before.
+  if (auto read = value.getDefiningOp<vector::TransferReadOp>())
+    return pieces[value] = readShifted(read);
   if (auto constant = value.getDefiningOp<arith::ConstantOp>()) {
     auto dense = cast<DenseElementsAttr>(constant.getValue());
     auto type = cast<VectorType>(pieceType(value.getType()));
@@ -83,12 +85,11 @@ static bool isMask(Value value) {
       value.getDefiningOp());
 }
 
-static Value boundOf(Value mask, OpBuilder &builder, Location loc) {
+Value ThreadMapper::boundOf(Value mask) {
   if (auto create = mask.getDefiningOp<vector::CreateMaskOp>())
-    return create.getOperands().back();
-  auto constant = mask.getDefiningOp<vector::ConstantMaskOp>();
-  return arith::ConstantIndexOp::create(builder, loc,
-                                        constant.getMaskDimSizes().back());
+    return getUniform(create.getOperands().back());
+  return index(
+      mask.getDefiningOp<vector::ConstantMaskOp>().getMaskDimSizes().back());
 }
 
 Value ThreadMapper::guardOf(int64_t piece, Value mask) {
@@ -97,8 +98,7 @@ Value ThreadMapper::guardOf(int64_t piece, Value mask) {
   bool isInside = end <= strategy.getColumns();
   if (!mask && isInside)
     return {};
-  Value bound = mask ? getUniform(boundOf(mask, builder, loc))
-                     : index(strategy.getColumns());
+  Value bound = mask ? boundOf(mask) : index(strategy.getColumns());
   if (isWhole || width == 1)
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
                                  columns[piece], bound);
@@ -136,7 +136,7 @@ SmallVector<Value> ThreadMapper::indicesAt(VectorTransferOpInterface op,
   return indices;
 }
 
-static int64_t alignmentOf(VectorType type) {
+int64_t norm::alignmentOf(VectorType type) {
   return std::min(kMaxAccessBytes,
                   type.getNumElements() * (type.getElementTypeBitWidth() / 8));
 }
@@ -193,9 +193,20 @@ Value ThreadMapper::readPiece(vector::TransferReadOp op, int64_t piece) {
 
 LogicalResult ThreadMapper::emitRead(vector::TransferReadOp op) {
   if (layout.hasColumns(op.getType())) {
+    bool isStaged = isStagedRow(op.getBase());
+    if (isShifted && !isStaged) {
+      // Lanes meet there, so that the order is kept: parameters are read when
+      // they are asked for.
+      bool isNear = llvm::all_of(op->getUsers(), [&](Operation *user) {
+        return user->getBlock() == op->getBlock();
+      });
+      if (!isNear || layout.variesAlongRows(op.getResult()))
+        pieces[op.getResult()] = readShifted(op);
+      return success();
+    }
     Pieces read;
     for (int64_t piece = 0; piece < strategy.getAccesses(); ++piece)
-      read.push_back(readPiece(op, piece));
+      read.push_back(isStaged ? readStaged(op, piece) : readPiece(op, piece));
     pieces[op.getResult()] = read;
     return success();
   }
@@ -236,8 +247,16 @@ static Value isFirst(OpBuilder &builder, Location loc, Value lane) {
 
 LogicalResult ThreadMapper::emitWrite(vector::TransferWriteOp op) {
   if (layout.hasColumns(op.getVector())) {
+    bool isStaged = isStagedRow(op.getBase());
+    if (isShifted && !isStaged) {
+      writeShifted(op);
+      return success();
+    }
     for (auto [piece, value] : llvm::enumerate(getPieces(op.getVector())))
-      writePiece(value, op, piece);
+      if (isStaged)
+        writeStaged(value, op, piece);
+      else
+        writePiece(value, op, piece);
     return success();
   }
   Value value = getUniform(op.getVector());

@@ -62,8 +62,11 @@ TABLE = [
     Shape("rms_norm", "bf16", 4096, "rg"), Shape("layer_norm", "f32", 4096, "rgb"),
     Shape("layer_norm", "bf16", 4096, "rgb"), Shape("rms_norm", "bf16", 5120, "rg"),
     Shape("rms_norm", "bf16", 8192, "rg"), Shape("layer_norm", "f32", 16384, "gb"),
-    Shape("rms_norm", "bf16", 32768, "g"), Shape("layer_norm", "f32", 65536, "gb"),
+    Shape("rms_norm", "bf16", 32768, "g"), Shape("layer_norm", "f32", 49152, "gb"),
+    Shape("rms_norm", "bf16", 65536, "rg"), Shape("layer_norm", "bf16", 98304, "gb"),
+    Shape("layer_norm", "f32", 65536, "gb"),
     Shape("layer_norm", "f32", 1023, "rgb"), Shape("rms_norm", "bf16", 1023, "rg"),
+    Shape("layer_norm", "bf16", 4097, "rgb"), Shape("layer_norm", "f16", 33001, "gb"),
 ]
 
 
@@ -144,7 +147,7 @@ def table(measured):
     for shape, m in measured[CHIPS[0]].items():
         s = m.strategy
         sums = " with residual" if "r" in shape.operands else ""
-        chunks = ", chunks" if s["staging"] != "registers" else ""
+        chunks = {"registers": "", "shared": ", shared", "reread": ", chunks"}[s["staging"]]
         lines.append(
             f"| {names[shape.op]} {shape.element} {shape.columns}{sums} "
             f"| {s['threads']} x {s['rows']}, {s['accesses']}, {s['width']}{chunks} "

@@ -42,7 +42,8 @@ module attributes {gpu.container_module} {
 }
 
 //--- arithmetic.mlir
-// Of assembly one operation on its operands in order is known, as libdevice has it.
+// Of assembly one operation on its operands in order is known, as libdevice has it, and a
+// move, which keeps code in its place.
 // CHECK: [0.125,  0.375]
 module attributes {gpu.container_module} {
   gpu.module @device {
@@ -54,7 +55,8 @@ module attributes {gpu.container_module} {
       %r = llvm.inline_asm "rcp.approx.ftz.f32 $0, $1;", "=f,f" %eight : (f32) -> f32
       %s = llvm.inline_asm "add.rn.f32 $0,$1,$2;", "=f,f,f" %r, %quarter : (f32, f32) -> f32
       memref.store %r, %y[%c0] : memref<2xf32>
-      memref.store %s, %y[%c1] : memref<2xf32>
+      %t = llvm.inline_asm has_side_effects "mov.b32 $0, $1;", "=f,f" %s : (f32) -> f32
+      memref.store %t, %y[%c1] : memref<2xf32>
       gpu.return
     }
   }

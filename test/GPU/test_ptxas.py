@@ -47,12 +47,34 @@ def test_whole_accesses(shape, chip, measured):
     assert found.wide == (rows + parameters, rows)
 
 
+@pytest.mark.parametrize("shape", [s for s in ptx.TABLE if s.columns % 8 != 0
+                                   and s.columns < 8192], ids=str)
+def test_odd_rows_go_by_whole_accesses(shape, measured):
+    """On sm_90. A piece is as many as in aligned rows; on the way to it the last lane of a warp
+    reads one more. Single elements are those at the ends of what is read and written."""
+    found = measured["sm_90"][shape]
+    width, size = int(found.strategy["width"]), {"f32": 4, "bf16": 2, "f16": 2}[shape.element]
+    pieces = int(found.strategy["accesses"])
+    rows, parameters = 1 + shape.operands.count("r"), len(shape.operands.replace("r", ""))
+    parts = rows * width * size // 16, parameters * width * 4 // 16
+    assert found.wide[0] >= pieces * sum(parts)
+    assert found.wide[0] <= pieces * (sum(parts) + rows + parameters)
+    assert found.wide[1] == pieces * parts[0]
+    ends = rows * 16 // size * 3, parameters * 4 * (2 + width * 4 // 16)
+    assert found.other[0] <= sum(ends)
+    assert found.other[1] <= ends[0]
+
+
 @everywhere
 @pytest.mark.parametrize("shape", ptx.TABLE, ids=str)
 def test_barriers(shape, chip, measured):
-    """One exchange for each reduction that waits for another."""
+    """One exchange for each reduction that waits for another. Warps hand on what rows that V
+    does not divide write: before the next chunk writes, too."""
     found = measured[chip][shape]
     exchanges = 2 if shape.op == "layer_norm" else 1
+    if shape.columns % int(found.strategy["width"]):
+        results = 1 + shape.operands.count("r")
+        exchanges += results if found.strategy["staging"] == "registers" else 3 * results
     assert found.barriers == (exchanges if int(found.strategy["threads"]) > 32 else 0)
 
 

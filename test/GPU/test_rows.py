@@ -25,6 +25,28 @@ GROUPS = {
     "long": [case(op, n, t, "gb", rows=2) for op, n, t in [
         ("layer_norm", 8192, "bf16"), ("layer_norm", 16384, "f32"), ("rms_norm", 18432, "bf16"),
         ("layer_norm", 40000, "f32"), ("rms_norm", 65536, "bf16"), ("layer_norm", 33001, "f16")]],
+    # Rows by chunks, kept in shared memory: all of them, or all but an end; what is
+    # normalized is a sum that is rounded, or not, or has its own type.
+    "staged": [
+        case("rms_norm", 65536, "bf16", "rg", rows=2),
+        case("layer_norm", 49152, "f32", "gb", rows=2, mean=1e6),
+        case("layer_norm", 40007, "f16", "rg", rows=1, options={"sum_rounding": "compute"}),
+        case("layer_norm", 34816, "f32", "rgb", rows=1, residual_type="bf16", data="not_finite"),
+        case("layer_norm", 65536, "f16", "g", rows=1, options={"result": "f32"}),
+        case("l2_norm", 65538, "bf16", rows=2, data="alternating"),
+        case("layer_norm", 20480, "f64", "g", rows=1)],
+    # V does not divide the row: accesses of 16 bytes, shifted.
+    "shifted": [
+        case("layer_norm", 257, "f32", "rgb", rows=5), case("rms_norm", 301, "f16", "rg", rows=5),
+        case("layer_norm", 770, "bf16", "gb", rows=5, mean=1e6),
+        case("layer_norm", 515, "bf16", "rgb", rows=3, residual_type="f32", parameter_type="f32"),
+        case("rms_norm", 1025, "f32", "rg", rows=3, residual_type="bf16"),
+        case("layer_norm", 2049, "f16", "gb", rows=3, options={"result": "f32"}),
+        case("layer_norm", 8193, "bf16", "rgb", rows=2, data="alternating"),
+        case("layer_norm", 1023, "f32", "gb", rows=9, data="far_start"),
+        case("l2_norm", 1023, "bf16", rows=9, data="not_finite"),
+        case("rms_norm", 1023, "f32", "g", rows=9, data="zero"),
+        case("layer_norm", 1023, "f32", "gb", shape=(2, 3, 1023), axes=(2,), dynamic="kept")],
     "odd": [case(op, n, t, "rgb", rows=4) for op, n, t in [
         ("layer_norm", 1, "f32"), ("layer_norm", 2, "bf16"), ("rms_norm", 3, "f32"),
         ("layer_norm", 7, "f16"), ("rms_norm", 111, "bf16"), ("layer_norm", 500, "f32"),
@@ -97,6 +119,69 @@ def test_x_is_read_once(op, columns, tmp_path):
                    for array in kernel["arrays"])
     every = 4 * columns * 2
     assert moved == [(0, every)] * 2 + [(every, 0)] * len(inputs)
+
+
+def counted(made, directory, pipeline=None):
+    """What the one kernel of a call did."""
+    inputs = [aligned(array) for array in made.inputs()]
+    outputs = [aligned(np.zeros(shape, t.dtype)) for shape, t in made.result_types()]
+    text = module_text([made])
+    program = Emulated(directory, text, pipeline) if pipeline else Emulated(directory, text)
+    (kernel,) = program.count(inputs, outputs)
+    return kernel
+
+
+@pytest.mark.parametrize("op, columns, element, fields", [
+    ("rms_norm", 65536, "bf16", {"operands": "rg"}), ("layer_norm", 49152, "f32", {}),
+    ("layer_norm", 40000, "f32", {"operands": "rgb"}),
+    ("layer_norm", 65536, "f16", {"options": {"result": "f32"}})])
+def test_a_long_row_is_read_once(op, columns, element, fields, tmp_path):
+    """It stays in shared memory; nothing is waited for, no bank is asked for two words."""
+    results = ("y", "sum") if "r" in fields.get("operands", "") else ("y",)
+    made = call(case(op, columns, element, rows=1, results=results, **fields))
+    kernel = counted(made, tmp_path)
+    read = [array["read"]["bytes"] for array in kernel["arrays"] if array["read"]["bytes"]]
+    # Columns that an end does not have are read from the row's first access instead.
+    assert all(array.nbytes <= bytes < 1.03 * array.nbytes
+               for bytes, array in zip(sorted(read), made.inputs(), strict=True))
+    size = made.inputs()[0].itemsize
+    kept = columns // 8192 * 8192 * size
+    assert kept <= kernel["shared"]["written_bytes"] < kept + 1024
+    assert kernel["shared"]["bank_conflicts"] == 0
+    assert kernel["barriers"] == (2 if op == "layer_norm" else 1)
+
+
+def test_a_row_that_does_not_fit_is_read_in_each_sweep(tmp_path):
+    made = call(case("layer_norm", 65536, "f32", "g", rows=1, results=("y",)))
+    kernel = counted(made, tmp_path)
+    every = made.x.nbytes
+    assert sorted(array["read"]["bytes"] for array in kernel["arrays"]) == [0, every, 3 * every]
+
+
+def test_odd_rows_go_by_whole_accesses(tmp_path):
+    """What the last lanes of warps read besides is little; ends go element by element."""
+    made = call(case("rms_norm", 4097, "bf16", "rg", rows=8, results=("y", "sum")))
+    kernel = counted(made, tmp_path)
+    every = made.x.nbytes
+    warps = 9 * 2 * 8  # in rows of 4097 elements: 288 threads, two accesses
+    for array in kernel["arrays"]:
+        if array["size"] == every:
+            moved = array["read"] if array["read"]["bytes"] else array["written"]
+            assert every <= moved["bytes"] <= 1.05 * every
+            # Next to 1032 for elements one by one, of 2.5 sectors each.
+            assert moved["warp_accesses"] < 2.5 * warps
+            assert moved["sectors"] < 1.15 * every / 32
+
+
+@pytest.mark.parametrize("columns, element", [(40007, "f32"), (65536, "bf16")])
+def test_bits_do_not_depend_on_staging(columns, element, tmp_path):
+    """A row kept in shared memory, and one that sm_86 has no room for."""
+    made = call(case("layer_norm", columns, element, "rgb", rows=1))
+    pipeline = "--norm-to-nvvm=format=llvm"
+    kept, again = (run_calls(tmp_path / chip, [made], pipeline=f"{pipeline} chip={chip}")[0][0]
+                   for chip in ("sm_90", "sm_86"))
+    for name, array in kept.items():
+        assert array.tobytes() == again[name].tobytes(), name
 
 
 def test_a_failure_names_the_line_of_the_op(tmp_path):

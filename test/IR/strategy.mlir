@@ -120,3 +120,8 @@ func.func private @part_of_a_warp() attributes {a = #norm.gpu<threads = 8, acces
 
 // expected-error @+1 {{expected rows that make whole warps and a block of up to 1024 threads with 512 threads a row, got 3}}
 func.func private @big_block() attributes {a = #norm.gpu<threads = 512, accesses = 1, width = 1, columns = 512, rows = 3, staging = registers>}
+
+// -----
+
+// expected-error @+1 {{expected columns of whole accesses in all threads, 256, with staging = shared, got 250}}
+func.func private @part_in_shared_memory() attributes {a = #norm.gpu<threads = 32, accesses = 2, width = 4, columns = 250, rows = 1, staging = shared>}

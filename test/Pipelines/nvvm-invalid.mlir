@@ -22,3 +22,14 @@ func.func @function(%x: tensor<4x64xf64>) -> tensor<4x64xf64> {
   } -> tensor<4x64xf64>
   return %e : tensor<4x64xf64>
 }
+
+// -----
+
+// The error names what computes, not the buffer that it needs.
+func.func @product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x8xf32> -> tensor<4x8xf32>
+  %empty = tensor.empty() : tensor<4x8xf32>
+  // expected-error @+1 {{'linalg.matmul' op is not part of a norm or of what is computed beside one, and has no GPU kernel}}
+  %z = linalg.matmul ins(%y, %w : tensor<4x8xf32>, tensor<8x8xf32>) outs(%empty : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %z : tensor<4x8xf32>
+}

@@ -31,6 +31,24 @@
 // PTX-NOT: ld.global
 // PTX-COUNT-6: st.global.v4
 // PTX-NOT: st.global
+// A row that registers do not hold is read once, too: its sum with the residual
+// stays in shared memory, whose size is in the launch. Odd rows are moved by
+// whole accesses but for their ends.
+// CHECK-DAG: %[[BYTES:.*]] = llvm.mlir.constant(131072 : i32) : i32
+// CHECK: gpu.launch_func <{{.*}}> @long_kernel::@long_kernel {{.*}} dynamic_shared_memory_size %[[BYTES]]
+// PTX: .visible .entry long_kernel(
+// PTX-COUNT-4: ld.global.nc.v4
+// PTX-COUNT-2: st.shared.v4
+// PTX: bar.sync
+// PTX-COUNT-2: ld.shared.v4.b32 {{.*}}, [%
+// PTX-COUNT-4: ld.global.nc.v4
+// PTX-NOT: ld.global
+// PTX-COUNT-4: st.global.v4
+// PTX-NOT: st.global
+// PTX: .visible .entry odd_kernel(
+// PTX: ld.global.nc.v4
+// PTX: st.global.v4
+// CHECK-NOT: mgpu{{StreamCreate|MemAlloc}}
 // PTX: gpu.binary @calls_kernel
 // PTX-NOT: .extern
 // SM80: .target sm_80
@@ -38,7 +56,7 @@
 // SM100: .target sm_100
 // LLVM: gpu.binary @rows_kernel [#gpu.object<#nvvm.target<{{.*}}>, offload = "BC
 // One PTX for all chips: that of the oldest.
-// OLDEST-COUNT-2: .target sm_80
+// OLDEST-COUNT-4: .target sm_80
 // OLDEST-NOT: .target
 // SM89: .version 8.3{{.*}}.target sm_89
 // NOCHIP: error: expected chip to be sm_80 or a later one that LLVM 22 knows, got ''
@@ -48,6 +66,17 @@ func.func @rows(%x: tensor<64x768xf32>, %g: tensor<768xf32>) -> tensor<64x768xf3
   %y = norm.rms_norm %x scale(%g : tensor<768xf32>) axes [1] epsilon inside_sqrt 1.0e-6
       : tensor<64x768xf32> -> tensor<64x768xf32>
   return %y : tensor<64x768xf32>
+}
+
+func.func @long(%x: tensor<64x65536xbf16>, %r: tensor<64x65536xbf16>, %g: tensor<65536xf32>) -> (tensor<64x65536xbf16>, tensor<64x65536xbf16>) {
+  %y, %s = norm.rms_norm %x residual(%r : tensor<64x65536xbf16>) scale(%g : tensor<65536xf32>) axes [1] epsilon inside_sqrt 1.0e-6
+      : tensor<64x65536xbf16> -> tensor<64x65536xbf16> sum(tensor<64x65536xbf16>)
+  return %y, %s : tensor<64x65536xbf16>, tensor<64x65536xbf16>
+}
+
+func.func @odd(%x: tensor<64x1023xf32>) -> tensor<64x1023xf32> {
+  %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<64x1023xf32> -> tensor<64x1023xf32>
+  return %y : tensor<64x1023xf32>
 }
 
 func.func @calls(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {

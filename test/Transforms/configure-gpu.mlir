@@ -1,4 +1,5 @@
 // RUN: norm-opt %s --norm-configure="target=gpu" | FileCheck %s
+// RUN: norm-opt %s --norm-configure="target=gpu chip=sm_80" | FileCheck %s --check-prefix=SM80
 // RUN: norm-opt %s --norm-configure="target=gpu" --remarks-filter="norm-configure" 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // Short rows: some to a warp.
@@ -32,35 +33,55 @@ func.func @block(%x: tensor<1x4096xf32>, %w: tensor<?x4096xf32>, %z: tensor<64x5
   return %0, %1, %2 : tensor<1x4096xf32>, tensor<?x4096xf32>, tensor<64x5120xbf16>
 }
 
-// The narrowest type along the row sets V; a V that does not divide the row
-// would cut pieces, so odd rows go element by element.
+// The narrowest type along the row sets V. One that does not divide the row cuts
+// a piece, so it is halved, down to half an access; what would be less goes by
+// whole accesses and shifts, where it is worth that.
 // CHECK-LABEL: func @widths(
 // CHECK: width = 8, columns = 1024,
 // CHECK: width = 4, columns = 500,
-// CHECK: width = 1, columns = 1023,
+// CHECK: #norm.gpu<threads = 64, accesses = 4, width = 4, columns = 1023, rows = 1, staging = registers, late_reads = true>
 // CHECK: #norm.gpu<threads = 64, accesses = 6, width = 2, columns = 768,
-func.func @widths(%x: tensor<4x1024xf32>, %r: tensor<4x1024xbf16>, %y: tensor<4x500xbf16>, %z: tensor<4x1023xf32>, %d: tensor<4x768xf64>)
-    -> (tensor<4x1024xf32>, tensor<4x500xbf16>, tensor<4x1023xf32>, tensor<4x768xf64>) {
+// CHECK: width = 1, columns = 255,
+// REMARK: {{.*}}a row of 1023 elements in the registers of 64 threads; 16 bytes an access, shifted, as rows start anywhere; one barrier
+func.func @widths(%x: tensor<4x1024xf32>, %r: tensor<4x1024xbf16>, %y: tensor<4x500xbf16>, %z: tensor<4x1023xf32>, %d: tensor<4x768xf64>, %s: tensor<4x255xf32>)
+    -> (tensor<4x1024xf32>, tensor<4x500xbf16>, tensor<4x1023xf32>, tensor<4x768xf64>, tensor<4x255xf32>) {
   %0 = norm.rms_norm %x residual(%r : tensor<4x1024xbf16>) axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x1024xf32> -> tensor<4x1024xf32>
   %1 = norm.rms_norm %y axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x500xbf16> -> tensor<4x500xbf16>
   %2 = norm.rms_norm %z axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x1023xf32> -> tensor<4x1023xf32>
   %3 = norm.rms_norm %d axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x768xf64> -> tensor<4x768xf64>
-  return %0, %1, %2, %3 : tensor<4x1024xf32>, tensor<4x500xbf16>, tensor<4x1023xf32>, tensor<4x768xf64>
+  %4 = norm.rms_norm %s axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x255xf32> -> tensor<4x255xf32>
+  return %0, %1, %2, %3, %4 : tensor<4x1024xf32>, tensor<4x500xbf16>, tensor<4x1023xf32>, tensor<4x768xf64>, tensor<4x255xf32>
 }
 
 // Beyond 64 registers in 512 threads, and where the length is not known, a row
-// goes by chunks.
+// goes by chunks. It stays in the chip's shared memory if all whole chunks do:
+// of bf16 twice as long as of f32, and of a sum as long as the sum's type is.
 // CHECK-LABEL: func @chunks(
 // CHECK: #norm.gpu<threads = 512, accesses = 8, width = 8, columns = 32768, rows = 1, staging = registers, late_reads = true>
+// CHECK: #norm.gpu<threads = 512, accesses = 4, width = 4, columns = 8192, rows = 1, staging = shared>
 // CHECK: #norm.gpu<threads = 512, accesses = 4, width = 4, columns = 8192, rows = 1, staging = reread>
+// CHECK: #norm.gpu<threads = 512, accesses = 2, width = 8, columns = 8192, rows = 1, staging = shared>
+// CHECK: #norm.gpu<threads = 512, accesses = 2, width = 8, columns = 8192, rows = 1, staging = reread>
 // CHECK: #norm.gpu<threads = 128, accesses = 4, width = 4, columns = 2048, rows = 1, staging = reread>
-// REMARK: {{.*}}a row of 40000 elements by chunks, read again from the cache in each sweep; 16 bytes
+// REMARK: {{.*}}a row of 49152 elements by chunks, 196608 bytes of it in shared memory; 16 bytes
+// REMARK: {{.*}}a row of 65536 elements by chunks, read again from the cache in each sweep, as 262144 bytes do not fit shared memory; 16 bytes
+// REMARK: {{.*}}a row of 65536 elements by chunks, 131072 bytes of it in shared memory; 16 bytes
+// REMARK: {{.*}}a row of 65536 elements by chunks, read again from the cache in each sweep, as 262144 bytes do not fit shared memory; 16 bytes
 // REMARK: {{.*}}rows of a length known at run time, by chunks; 16 bytes
-func.func @chunks(%x: tensor<4x32768xbf16>, %y: tensor<4x40000xf32>, %z: tensor<4x?xf32>) -> (tensor<4x32768xbf16>, tensor<4x40000xf32>, tensor<4x?xf32>) {
+// SM80-LABEL: func @chunks(
+// SM80: staging = registers
+// SM80: columns = 8192, rows = 1, staging = reread
+// SM80: columns = 8192, rows = 1, staging = reread
+// SM80: columns = 8192, rows = 1, staging = shared
+func.func @chunks(%x: tensor<4x32768xbf16>, %y: tensor<4x49152xf32>, %w: tensor<4x65536xf32>, %h: tensor<4x65536xbf16>, %z: tensor<4x?xf32>)
+    -> (tensor<4x32768xbf16>, tensor<4x49152xf32>, tensor<4x65536xf32>, tensor<4x65536xbf16>, tensor<4x65536xbf16>, tensor<4x?xf32>) {
   %0 = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x32768xbf16> -> tensor<4x32768xbf16>
-  %1 = norm.rms_norm %y axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x40000xf32> -> tensor<4x40000xf32>
-  %2 = norm.rms_norm %z axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x?xf32> -> tensor<4x?xf32>
-  return %0, %1, %2 : tensor<4x32768xbf16>, tensor<4x40000xf32>, tensor<4x?xf32>
+  %1 = norm.rms_norm %y axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x49152xf32> -> tensor<4x49152xf32>
+  %2 = norm.rms_norm %w axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x65536xf32> -> tensor<4x65536xf32>
+  %3 = norm.rms_norm %h residual(%h : tensor<4x65536xbf16>) axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x65536xbf16> -> tensor<4x65536xbf16>
+  %4 = norm.rms_norm %h residual(%h : tensor<4x65536xbf16>) axes [1] epsilon inside_sqrt 1.0e-6 sum_rounding compute : tensor<4x65536xbf16> -> tensor<4x65536xbf16>
+  %5 = norm.rms_norm %z axes [1] epsilon inside_sqrt 1.0e-6 : tensor<4x?xf32> -> tensor<4x?xf32>
+  return %0, %1, %2, %3, %4, %5 : tensor<4x32768xbf16>, tensor<4x49152xf32>, tensor<4x65536xf32>, tensor<4x65536xbf16>, tensor<4x65536xbf16>, tensor<4x?xf32>
 }
 
 // What somebody chose stays.

@@ -82,3 +82,40 @@ module attributes {gpu.container_module} {
     return
   }
 }
+
+// -----
+
+// Dynamic shared memory is external and starts at whole accesses. A number that
+// is made of a pointer does not keep its buffer from being only read; one that
+// a pointer is made of might be any buffer's.
+// CHECK: llvm.mlir.global external @dynamic() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
+// CHECK: llvm.mlir.global internal @static() {addr_space = 3 : i32} : !llvm.array<4 x f32>
+// CHECK-LABEL: llvm.func @number(
+// CHECK-SAME: %arg1: !llvm.ptr {llvm.noalias, llvm.readonly}
+// CHECK-LABEL: llvm.func @pointer(
+// CHECK-NOT: llvm.readonly
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    llvm.mlir.global internal @dynamic() {addr_space = 3 : i32} : !llvm.array<0 x i8>
+    llvm.mlir.global internal @static() {addr_space = 3 : i32} : !llvm.array<4 x f32>
+    llvm.func @number(%a0: !llvm.ptr, %a1: !llvm.ptr, %a2: i64, %a3: i64, %a4: i64) attributes {gpu.kernel, nvvm.kernel} {
+      %i = llvm.ptrtoint %a1 : !llvm.ptr to i64
+      %p = llvm.getelementptr %a1[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      %v = llvm.load %p : !llvm.ptr -> f32
+      llvm.return
+    }
+    llvm.func @pointer(%a0: !llvm.ptr, %a1: !llvm.ptr, %a2: i64, %a3: i64, %a4: i64) attributes {gpu.kernel, nvvm.kernel} {
+      %i = llvm.ptrtoint %a1 : !llvm.ptr to i64
+      %p = llvm.inttoptr %i : i64 to !llvm.ptr
+      %v = llvm.load %a1 : !llvm.ptr -> f32
+      llvm.store %v, %p : f32, !llvm.ptr
+      llvm.return
+    }
+  }
+  func.func @host(%x: memref<32xf32>) {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @kernels::@number blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%x : memref<32xf32>)
+    gpu.launch_func @kernels::@pointer blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%x : memref<32xf32>)
+    return
+  }
+}

@@ -31,7 +31,7 @@
 // CHECK: scf.if %[[WRITES]] {
 // CHECK-NEXT: memref.store %{{.*}}, %[[S]][%[[CLAMPED]]]
 
-// The host looks at the pointers; the other kernel moves element by element.
+// The host looks at the pointers; the other kernel's rows may start anywhere.
 // CHECKED-LABEL: func @warp(
 // CHECKED-SAME: %[[STREAM:[a-z0-9]+]]: !llvm.ptr)
 // CHECKED: memref.extract_aligned_pointer_as_index
@@ -41,9 +41,10 @@
 // CHECKED-COUNT-6: vector.load
 // CHECKED: } else {
 // CHECKED: gpu.launch
-// CHECKED-NOT: vector.load
-// CHECKED-COUNT-12: memref.load
-// CHECKED-COUNT-6: memref.store
+// CHECKED: vector.load
+// CHECKED: } else {
+// CHECKED: memref.load
+// CHECKED: gpu.shuffle idx
 #warp = #norm.gpu<threads = 32, accesses = 3, width = 2, columns = 192, rows = 4, staging = registers>
 func.func @warp(%x: memref<10x192xf32>, %g: memref<192xf32>, %y: memref<10x192xf32>, %s: memref<10xf32>) {
   %c0 = arith.constant 0 : index
@@ -225,5 +226,195 @@ func.func @forwarded(%x: memref<4x64xf32>, %y: memref<4x128xf32>) {
     memref.copy %own, %half : memref<1x64xf32> to memref<1x64xf32, strided<[128, 1], offset: ?>>
     memref.dealloc %own : memref<1x64xf32>
   } {norm.strategy = #forwarded}
+  return
+}
+
+// -----
+
+// The first sweep keeps what it normalizes, the rounded sum, in shared memory;
+// the second one reads neither x nor r. A thread finds what it put there: the
+// one barrier is that of the reduction.
+// CHECK-LABEL: func @staged(
+// CHECK-SAME: %[[X:.*]]: memref<8x1024xbf16>, %[[R:.*]]: memref<8x1024xbf16>, %[[Y:.*]]: memref<8x1024xbf16>)
+// CHECK: gpu.launch
+// CHECK-SAME: dynamic_shared_memory_size %c2048_i32
+// CHECK: %[[SHARED:.*]] = gpu.dynamic_shared_memory
+// CHECK: %[[ROW:.*]] = memref.view %[[SHARED]][%c0][] : {{.*}} to memref<1x1024xbf16, #gpu.address_space<workgroup>>
+// CHECK: scf.for
+// CHECK-DAG: vector.load %[[X]]
+// CHECK-DAG: vector.load %[[R]]
+// CHECK: %[[SUM:.*]] = arith.truncf
+// CHECK: vector.store %[[SUM]], %[[ROW]]
+// CHECK: gpu.barrier
+// CHECK: scf.for
+// CHECK-NOT: vector.load %{{.*}} : memref<8x1024xbf16>
+// CHECK: vector.load %[[ROW]]
+// CHECK-NOT: gpu.barrier
+// CHECK: vector.store %{{.*}}, %[[Y]]
+#shared = #norm.gpu<threads = 64, accesses = 1, width = 4, columns = 256, rows = 1, staging = shared>
+func.func @staged(%x: memref<8x1024xbf16>, %r: memref<8x1024xbf16>, %y: memref<8x1024xbf16>) {
+  %c0 = arith.constant 0 : index
+  %c256 = arith.constant 256 : index
+  %c1024 = arith.constant 1024 : index
+  %pad = arith.constant 0.0 : bf16
+  %zeros = arith.constant dense<0.0> : vector<1x256xf32>
+  %zero = arith.constant dense<0.0> : vector<1xf32>
+  scf.forall (%i) in (8) {
+    %acc = scf.for %j = %c0 to %c1024 step %c256 iter_args(%a = %zeros) -> (vector<1x256xf32>) {
+      %v = vector.transfer_read %x[%i, %j], %pad {in_bounds = [true, true]} : memref<8x1024xbf16>, vector<1x256xbf16>
+      %w = vector.transfer_read %r[%i, %j], %pad {in_bounds = [true, true]} : memref<8x1024xbf16>, vector<1x256xbf16>
+      %ve = arith.extf %v : vector<1x256xbf16> to vector<1x256xf32>
+      %we = arith.extf %w : vector<1x256xbf16> to vector<1x256xf32>
+      %s = arith.addf %ve, %we : vector<1x256xf32>
+      %t = arith.truncf %s : vector<1x256xf32> to vector<1x256xbf16>
+      %e = arith.extf %t : vector<1x256xbf16> to vector<1x256xf32>
+      %next = arith.addf %a, %e : vector<1x256xf32>
+      scf.yield %next : vector<1x256xf32>
+    }
+    %sum = vector.multi_reduction <add>, %acc, %zero [1] : vector<1x256xf32> to vector<1xf32>
+    %b = vector.broadcast %sum : vector<1xf32> to vector<1x256xf32>
+    scf.for %j = %c0 to %c1024 step %c256 {
+      %v = vector.transfer_read %x[%i, %j], %pad {in_bounds = [true, true]} : memref<8x1024xbf16>, vector<1x256xbf16>
+      %w = vector.transfer_read %r[%i, %j], %pad {in_bounds = [true, true]} : memref<8x1024xbf16>, vector<1x256xbf16>
+      %ve = arith.extf %v : vector<1x256xbf16> to vector<1x256xf32>
+      %we = arith.extf %w : vector<1x256xbf16> to vector<1x256xf32>
+      %s = arith.addf %ve, %we : vector<1x256xf32>
+      %t = arith.truncf %s : vector<1x256xf32> to vector<1x256xbf16>
+      %e = arith.extf %t : vector<1x256xbf16> to vector<1x256xf32>
+      %m = arith.mulf %e, %b : vector<1x256xf32>
+      %o = arith.truncf %m : vector<1x256xf32> to vector<1x256xbf16>
+      vector.transfer_write %o, %y[%i, %j] {in_bounds = [true, true]} : vector<1x256xbf16>, memref<8x1024xbf16>
+    }
+  } {norm.strategy = #shared}
+  return
+}
+
+// -----
+
+// A sum of two rows that is not rounded is f32, two accesses of a piece: they
+// lie in planes, so that neighbouring threads access neighbouring words.
+// CHECK-LABEL: func @planes(
+// CHECK: gpu.launch
+// CHECK-SAME: dynamic_shared_memory_size %c8192_i32
+// CHECK: %[[ROWS:.*]] = memref.view {{.*}} to memref<2x1024xf32, #gpu.address_space<workgroup>>
+// CHECK: %[[LANE:.*]] = arith.muli %{{.*}}, %c4
+// CHECK: arith.addi %[[LANE]], %c128
+// CHECK: vector.store %{{.*}}, %[[ROWS]][%{{.*}}, %{{.*}}] {alignment = 16 : i64} : {{.*}}, vector<4xf32>
+// CHECK: vector.load %[[ROWS]][%{{.*}}, %{{.*}}] {alignment = 16 : i64} : {{.*}}, vector<4xf32>
+#planes = #norm.gpu<threads = 32, accesses = 2, width = 8, columns = 512, rows = 2, staging = shared>
+func.func @planes(%x: memref<8x1024xbf16>, %y: memref<8x1024xf32>, %s: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c512 = arith.constant 512 : index
+  %c1024 = arith.constant 1024 : index
+  %pad = arith.constant 0.0 : f32
+  %padx = arith.constant 0.0 : bf16
+  %zeros = arith.constant dense<0.0> : vector<512xf32>
+  scf.forall (%i) in (8) {
+    %acc = scf.for %j = %c0 to %c1024 step %c512 iter_args(%a = %zeros) -> (vector<512xf32>) {
+      %v = vector.transfer_read %x[%i, %j], %padx {in_bounds = [true]} : memref<8x1024xbf16>, vector<512xbf16>
+      %e = arith.extf %v : vector<512xbf16> to vector<512xf32>
+      %w = vector.transfer_read %y[%i, %j], %pad {in_bounds = [true]} : memref<8x1024xf32>, vector<512xf32>
+      %t = arith.addf %e, %w : vector<512xf32>
+      %next = arith.addf %a, %t : vector<512xf32>
+      scf.yield %next : vector<512xf32>
+    }
+    %sum = vector.multi_reduction <add>, %acc, %pad [0] : vector<512xf32> to f32
+    %b = vector.broadcast %sum : f32 to vector<512xf32>
+    %max = scf.for %j = %c0 to %c1024 step %c512 iter_args(%a = %zeros) -> (vector<512xf32>) {
+      %v = vector.transfer_read %x[%i, %j], %padx {in_bounds = [true]} : memref<8x1024xbf16>, vector<512xbf16>
+      %e = arith.extf %v : vector<512xbf16> to vector<512xf32>
+      %w = vector.transfer_read %y[%i, %j], %pad {in_bounds = [true]} : memref<8x1024xf32>, vector<512xf32>
+      %t = arith.addf %e, %w : vector<512xf32>
+      %m = arith.mulf %t, %b : vector<512xf32>
+      %next = arith.maximumf %a, %m : vector<512xf32>
+      scf.yield %next : vector<512xf32>
+    }
+    %most = vector.multi_reduction <maximumf>, %max, %pad [0] : vector<512xf32> to f32
+    memref.store %most, %s[%i] : memref<8xf32>
+  } {norm.strategy = #planes}
+  return
+}
+
+// -----
+
+// V does not divide the row: a row starts at any element of a whole access. The
+// thread reads the accesses that its columns lie in, what is not in the row
+// element by element, and takes the rest from the next lane. What one gives the
+// last lane is in the first one's next piece, and that of the last piece is
+// read.
+// CHECK-LABEL: func @odd(
+// CHECK-SAME: %[[X:.*]]: memref<8x255xf32>, %[[Y:.*]]: memref<8x255xf32>)
+// CHECK: %[[POINTER:.*]] = memref.extract_aligned_pointer_as_index %[[X]]
+// CHECK: %[[SHIFT:.*]] = arith.andi %{{.*}}, %c3
+// CHECK: %[[COLUMN:.*]] = arith.subi %{{.*}}, %[[SHIFT]]
+// CHECK: scf.if
+// CHECK-NEXT: vector.load %[[X]][%{{.*}}, %[[COLUMN]]] {alignment = 16 : i64} : {{.*}}, vector<4xf32>
+// CHECK: else
+// CHECK-COUNT-4: memref.load %[[X]]
+// CHECK: vector.load %[[X]]
+// CHECK: gpu.shuffle idx
+// CHECK: llvm.inline_asm has_side_effects "mov.b32 $0, $1;"
+// CHECK: vector.load %[[X]]
+// CHECK: memref.extract_aligned_pointer_as_index %[[Y]]
+// CHECK: gpu.shuffle idx
+// CHECK-NOT: gpu.barrier
+// CHECK: vector.store %{{.*}}, %[[Y]][%{{.*}}, %{{.*}}] {alignment = 16 : i64}
+// CHECK: else
+// CHECK-COUNT-4: memref.store %{{.*}}, %[[Y]]
+#odd = #norm.gpu<threads = 32, accesses = 2, width = 4, columns = 255, rows = 1, staging = registers>
+func.func @odd(%x: memref<8x255xf32>, %y: memref<8x255xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%i) in (8) {
+    %v = vector.transfer_read %x[%i, %c0], %pad {in_bounds = [true, true]} : memref<8x255xf32>, vector<1x255xf32>
+    vector.transfer_write %v, %y[%i, %c0] {in_bounds = [true, true]} : vector<1x255xf32>, memref<8x255xf32>
+  } {norm.strategy = #odd}
+  return
+}
+
+// -----
+
+// Inside the row nothing is asked. Words of two elements are moved by funnel
+// shifts, and what the last lane of a warp hands on goes by shared memory.
+// CHECK-LABEL: func @warps(
+// CHECK: workgroup(%[[ENDS:.*]] : memref<1x24xi32, #gpu.address_space<workgroup>>)
+// CHECK: llvm.call_intrinsic "llvm.fshr"
+// CHECK: scf.if
+// CHECK-COUNT-12: memref.store %{{.*}}, %[[ENDS]]
+// CHECK-NEXT: }
+// CHECK-NEXT: gpu.barrier
+// CHECK: memref.load %[[ENDS]]
+// CHECK: } else {
+// CHECK: vector.store
+// CHECK-NOT: else
+// CHECK: vector.store
+// CHECK: } else {
+#warps = #norm.gpu<threads = 64, accesses = 3, width = 8, columns = 1501, rows = 1, staging = registers>
+func.func @warps(%x: memref<8x1501xbf16>, %y: memref<8x1501xbf16>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : bf16
+  scf.forall (%i) in (8) {
+    %v = vector.transfer_read %x[%i, %c0], %pad {in_bounds = [true]} : memref<8x1501xbf16>, vector<1501xbf16>
+    vector.transfer_write %v, %y[%i, %c0] {in_bounds = [true]} : vector<1501xbf16>, memref<8x1501xbf16>
+  } {norm.strategy = #warps}
+  return
+}
+
+// -----
+
+// Elements that do not lie side by side are moved one by one.
+// CHECK-LABEL: func @strided(
+// CHECK: gpu.launch
+// CHECK-COUNT-4: memref.load
+// CHECK-COUNT-4: memref.store
+// CHECK-NOT: vector.store
+#strided = #norm.gpu<threads = 32, accesses = 1, width = 4, columns = 128, rows = 1, staging = registers>
+func.func @strided(%x: memref<8x128xf32, strided<[256, 2]>>, %y: memref<8x128xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%i) in (8) {
+    %v = vector.transfer_read %x[%i, %c0], %pad {in_bounds = [true]} : memref<8x128xf32, strided<[256, 2]>>, vector<128xf32>
+    vector.transfer_write %v, %y[%i, %c0] {in_bounds = [true]} : vector<128xf32>, memref<8x128xf32>
+  } {norm.strategy = #strided}
   return
 }

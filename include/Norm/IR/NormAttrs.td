@@ -68,7 +68,8 @@ def Norm_Tracked : Norm_Enum<"Tracked", "what a running statistic follows", [
 def Norm_Staging : Norm_Enum<"Staging",
     "where a row stays between its sweeps on a GPU", [
   I32EnumAttrCase<"Registers", 0, "registers">, // whole, spread over threads
-  I32EnumAttrCase<"Reread", 1, "reread">        // chunks, read again from memory
+  I32EnumAttrCase<"Reread", 1, "reread">,       // chunks, read again from memory
+  I32EnumAttrCase<"Shared", 2, "shared">        // chunks, kept in shared memory
 ]>;
 
 //===----------------------------------------------------------------------===//
@@ -170,7 +171,9 @@ def Norm_GpuStrategyAttr : Norm_Attr<"GpuStrategy", "gpu"> {
 
     - `rows`: rows of a block, whole warps together, up to 1024 threads.
     - `staging`: where a row stays from one sweep to the next: `registers`, if
-      C is the whole row, or `reread`, by chunks of C from memory.
+      C is the whole row; by chunks of C, which are k * T * V then, `shared`, in
+      the block's shared memory, where each thread finds what it put there, or
+      `reread`, from memory.
     - `late_reads`: whether what does not vary along rows (scale and shift) is
       read after the reductions, to save registers.
   }];

@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <cstdint>
 #include <optional>
 
 namespace mlir::norm {
@@ -17,6 +18,15 @@ namespace mlir::norm {
 /// The compute capability that a chip is named for: 90 of `sm_90` and `sm_90a`;
 /// nullopt for what is no such name.
 std::optional<unsigned> parseComputeCapability(llvm::StringRef chip);
+
+/// Bytes of shared memory that a block may have on a chip of this compute
+/// capability.
+int64_t getSharedBytes(unsigned capability);
+
+/// Bytes that remain for rows: what threads exchange takes up to 4 KiB.
+inline int64_t getRowSharedBytes(unsigned capability) {
+  return getSharedBytes(capability) - (4 << 10);
+}
 
 } // namespace mlir::norm
 

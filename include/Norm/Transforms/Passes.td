@@ -245,6 +245,9 @@ def MapToThreadsPass : Pass<"norm-map-to-threads", "::mlir::ModuleOp"> {
       over the warps, with one barrier.
     - The last pieces of a row are guarded; so are rows beyond the last one of a
       block, and nothing is launched for no rows.
+    - With `staging = shared` the first sweep over a row puts into shared memory
+      what later ones need of it, in the narrowest type that it passes through:
+      the rounded sum of two rows, for instance, or else the rows themselves.
 
     Vectors are moved by whole accesses where all addresses are aligned to them.
     With `alignment=check` each loop becomes two launches, and the host decides
@@ -268,7 +271,9 @@ def MapToThreadsPass : Pass<"norm-map-to-threads", "::mlir::ModuleOp"> {
                           "rows are aligned to whole accesses: the caller's "
                           "promise"))}]>,
     Option<"stream", "stream", "bool", "false",
-           "take the stream as the last argument of every function">
+           "take the stream as the last argument of every function">,
+    Option<"chip", "chip", "std::string", "\"sm_90\"",
+           "the GPU whose shared memory holds rows">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -292,7 +297,8 @@ def GpuKernelAbiPass : Pass<"norm-gpu-kernel-abi", "::mlir::ModuleOp"> {
 
     A block size that all launches of a kernel agree on becomes `nvvm.reqntid`,
     with `nvvm.minctasm` blocks that are 640 threads together: so many leave a
-    thread 96 registers.
+    thread 96 registers. Dynamic shared memory becomes external, which no
+    variable follows, and starts at whole accesses.
     Alignment stays with the accesses: it is an element's at the buffer's
     offset, which need not be the pointer's.
 

@@ -257,7 +257,8 @@ void Retarget::emitWrapper(Function &function) {
 //===----------------------------------------------------------------------===//
 
 /// One instruction of arithmetic on its operands in order, `op $0, $1, $2;`, as
-/// libdevice has some; it is the intrinsic of the same name.
+/// libdevice has some; it is the intrinsic of the same name. A move of a word
+/// is how code is kept in its place.
 void Retarget::rewriteAssembly(CallInst &call) {
   StringRef text = cast<InlineAsm>(call.getCalledOperand())->getAsmString();
   auto [operation, operands] = text.trim().split(' ');
@@ -267,7 +268,10 @@ void Retarget::rewriteAssembly(CallInst &call) {
   std::string given = operands.str();
   llvm::erase(given, ' ');
   std::optional<Value *> value;
-  if (given == inOrder + ";")
+  if (operation == "mov.b32" && given == "$0,$1;" &&
+      call.getType() == call.getArgOperand(0)->getType())
+    value = call.getArgOperand(0);
+  else if (given == inOrder + ";")
     value = rewriteArithmetic(operation, call);
   if (!value) {
     unsupported("inline assembly '" + text.str() + "'");
