@@ -216,15 +216,52 @@ struct WidenFromF8 : public OpRewritePattern<arith::ExtFOp> {
   }
 };
 
+/// bf16 to a wider type by a shift. LLVM 22 takes `fptrunc (fadd (fpext half),
+/// (fpext bfloat)) to half` for an addition of halves, as the significands fit,
+/// and makes bf16 values beyond f16's range infinite before they are added.
+struct WidenFromBF16 : public OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
+                                PatternRewriter &rewriter) const override {
+    Type from = op.getIn().getType();
+    if (!getElementTypeOrSelf(from).isBF16())
+      return rewriter.notifyMatchFailure(op, "expected bf16");
+    BitBuilder b(rewriter, op.getLoc(), from);
+    Value bits = b.make<arith::BitcastOp>(
+        withElement(from, rewriter.getI16Type()), op.getIn());
+    Value wide = b.asFloat(b.make<arith::ShLIOp>(
+        b.make<arith::ExtUIOp>(b.i32, bits), b.constant(16)));
+    if (getElementTypeOrSelf(op.getType()).isF32())
+      rewriter.replaceOp(op, wide);
+    else
+      rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, op.getType(), wide);
+    return success();
+  }
+};
+
+/// Whether anything is rounded to f16.
+bool roundsToF16(Operation *root) {
+  return root
+      ->walk([](arith::TruncFOp op) {
+        return getElementTypeOrSelf(op.getType()).isF16()
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 struct ExpandNarrowing
     : public norm::impl::ExpandNarrowingPassBase<ExpandNarrowing> {
   void runOnOperation() override {
     // The first step leaves f32 for the second.
-    RewritePatternSet fromF64(&getContext()), f8(&getContext());
+    RewritePatternSet fromF64(&getContext()), bits(&getContext());
     fromF64.add<NarrowThroughF32>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(fromF64));
-    f8.add<NarrowToF8, WidenFromF8>(&getContext());
-    walkAndApplyPatterns(getOperation(), std::move(f8));
+    bits.add<NarrowToF8, WidenFromF8>(&getContext());
+    if (roundsToF16(getOperation()))
+      bits.add<WidenFromBF16>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(bits));
   }
 };
 } // namespace

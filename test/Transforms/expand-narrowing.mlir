@@ -21,6 +21,21 @@ func.func @others(%x: f64, %y: f32) -> (f32, bf16) {
   return %0, %1 : f32, bf16
 }
 
+// LLVM would add halves here: 80000 is infinite as one.
+// CHECK-LABEL: func @mixed
+// CHECK: %[[BITS:.*]] = arith.bitcast %{{.*}} : vector<4xbf16> to vector<4xi16>
+// CHECK: %[[WIDE:.*]] = arith.extui %[[BITS]] : vector<4xi16> to vector<4xi32>
+// CHECK: %[[SHIFTED:.*]] = arith.shli %[[WIDE]], %{{.*}} : vector<4xi32>
+// CHECK: arith.bitcast %[[SHIFTED]] : vector<4xi32> to vector<4xf32>
+// CHECK: arith.truncf %{{.*}} : vector<4xf32> to vector<4xf16>
+func.func @mixed(%x: vector<4xf16>, %r: vector<4xbf16>) -> vector<4xf16> {
+  %0 = arith.extf %x : vector<4xf16> to vector<4xf32>
+  %1 = arith.extf %r : vector<4xbf16> to vector<4xf32>
+  %2 = arith.addf %0, %1 : vector<4xf32>
+  %3 = arith.truncf %2 : vector<4xf32> to vector<4xf16>
+  return %3 : vector<4xf16>
+}
+
 func.func private @printU64(i64)
 func.func private @printNewline()
 func.func private @show(%x: f64) attributes {no_inline} {

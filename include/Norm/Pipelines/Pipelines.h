@@ -103,7 +103,7 @@ enum class GpuFormat {
 struct NormToNvvmOptions : public PassPipelineOptions<NormToNvvmOptions> {
   PassOptions::ListOption<std::string> chips{
       *this, "chip",
-      llvm::cl::desc("GPUs (default: sm_90); rows are laid out for the oldest"),
+      llvm::cl::desc("GPUs (default: sm_90); rows are laid out to fit all"),
       llvm::cl::list_init<std::string>({"sm_90"})};
   PassOptions::Option<GpuFormat> format{
       *this, "format",

@@ -628,7 +628,7 @@ def OutlineParallelBodyPass
 }
 
 def ExpandNarrowingPass : Pass<"norm-expand-narrowing"> {
-  let summary = "round to narrow floats without a run-time function";
+  let summary = "round to narrow floats, and widen them, by arithmetic that LLVM keeps";
   let description = [{
     Rewrites `arith.truncf` from f64 to a 16-bit type as f64 to f32 rounded to
     odd, then f32 to the type. The result is the one correctly rounded value;
@@ -638,6 +638,10 @@ def ExpandNarrowingPass : Pass<"norm-expand-narrowing"> {
     LLVM does not know, as integer arithmetic on their bits: to nearest, ties to
     even, with subnormals; NaN stays NaN, and what overflows f8E4M3FN becomes NaN
     (clamp before).
+
+    Where anything is rounded to f16, `arith.extf` from bf16 becomes a shift of
+    its bits: LLVM would narrow sums and products of bf16 values to f16, whose
+    range is smaller.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"
