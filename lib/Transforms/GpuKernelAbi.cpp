@@ -98,10 +98,17 @@ findBuffers(gpu::LaunchFuncOp launch, LLVM::LLVMFuncOp kernel, bool distinct) {
   return buffers;
 }
 
-/// Threads of a multiprocessor that leave each 96 registers. Left to itself,
-/// ptxas aims at more of some small blocks, and spills; with 80 it spills where
-/// a thread has 32 elements of x, a residual and 16-bit results.
-static constexpr int32_t kProcessorThreads = 640;
+/// Threads of a multiprocessor that registers shall suffice for: 640 leave each
+/// 96. Left to itself, ptxas aims at more of some small blocks, and spills;
+/// with 80 it spills where a thread has 32 elements of x, a residual and 16-bit
+/// results, and with 96 where it shifts these. Kernels that shift are those
+/// with moves that keep words in their place (ThreadsShift.cpp).
+static int32_t countProcessorThreads(LLVM::LLVMFuncOp kernel) {
+  bool shifts =
+      kernel.walk([](LLVM::InlineAsmOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  return shifts ? 512 : 640;
+}
 
 /// Every launch is of one size, not of at most that.
 static void setBlockSize(LLVM::LLVMFuncOp kernel,
@@ -122,9 +129,10 @@ static void setBlockSize(LLVM::LLVMFuncOp kernel,
   kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   DenseI32ArrayAttr::get(kernel.getContext(), *known));
   int32_t threads = llvm::product_of(*known, int32_t{1});
-  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                  IntegerAttr::get(IntegerType::get(kernel.getContext(), 32),
-                                   std::max(kProcessorThreads / threads, 1)));
+  kernel->setAttr(
+      NVVM::NVVMDialect::getMinctasmAttrName(),
+      IntegerAttr::get(IntegerType::get(kernel.getContext(), 32),
+                       std::max(countProcessorThreads(kernel) / threads, 1)));
 }
 
 /// Upstream makes dynamic shared memory a variable of no size, which ptxas

@@ -23,9 +23,10 @@ def measured():
 def test_registers(shape, chip, measured):
     found = measured[chip][shape]
     assert found.spilled == 0 and found.stack == 0
-    # 640 threads on a processor; one block, where two would be more.
+    # 640 threads on a processor, 512 that shift; one block, where two would be more.
     threads = int(found.strategy["threads"])
-    assert found.registers <= (96 if threads < 512 else 128)
+    shifts = shape.columns % int(found.strategy["width"]) != 0
+    assert found.registers <= (128 if shifts or threads >= 512 else 96)
 
 
 ALIGNED = [shape for shape in ptx.TABLE if shape.columns % 8 == 0]
