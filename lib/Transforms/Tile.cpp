@@ -152,6 +152,18 @@ LogicalResult Tiler::fillBody(scf::ForallOp loop) {
   return success();
 }
 
+/// The strategy of a tile that is no range of rows, whatever the norm's says:
+/// one that a rewrite has left without sums over rows keeps it.
+static Attribute withoutRange(Attribute strategy) {
+  auto cpu = dyn_cast<CpuStrategyAttr>(strategy);
+  if (!cpu || cpu.getRange() == 0)
+    return strategy;
+  return CpuStrategyAttr::get(
+      cpu.getContext(), cpu.getRows(), cpu.getColumns(), cpu.getParallel(),
+      /*range=*/0, cpu.getSerialBytes(), cpu.getStreamBytes(),
+      cpu.getPrefetch(), cpu.getSplit());
+}
+
 FailureOr<scf::ForallOp> Tiler::run() {
   rewriter.setInsertionPoint(op);
   assertWholeGroups(op, rewriter);
@@ -160,7 +172,8 @@ FailureOr<scf::ForallOp> Tiler::run() {
     rewriter.eraseOp(loop);
     return failure();
   }
-  loop->setAttr(kStrategyAttrName, op->getAttr(kStrategyAttrName));
+  loop->setAttr(kStrategyAttrName,
+                withoutRange(op->getAttr(kStrategyAttrName)));
   SmallVector<Value> results;
   for (auto [result, value] :
        llvm::zip_equal(op->getResults(), loop.getResults()))

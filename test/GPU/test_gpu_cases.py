@@ -152,7 +152,7 @@ def test_case_A25_a_block_s_number_is_widened_first(columns, dynamic):
         numbers = re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.x;", kernel)
         assert numbers
         for number in numbers:
-            uses = re.findall(rf"^\s*(\S+)\s.*{number}[,;\]]", kernel, re.M)
+            uses = re.findall(rf"^[ \t]*(\S+)[ \t].*{number}[,;\]]", kernel, re.M)
             wide = [use for use in uses if not use.startswith("mov.u32")]
             assert wide and all(re.match(r"cvt\.[us]64|mul\.wide|mad\.wide|mul\.wide", use)
                                 for use in wide), wide

@@ -119,3 +119,15 @@ func.func @dead(%x: tensor<4x8xf32>, %old: tensor<4xf32>) -> tensor<4xf32> {
   %new = norm.update_running %old, %mean count(%count : tensor<4xi64>) statistic mean momentum 1.0e-1 {norm.strategy = #norm.cpu<rows = 1, columns = 1, parallel = false>} : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
   return %m2 : tensor<4xf32>
 }
+
+// A norm that a rewrite has left without sums over rows keeps its strategy; its
+// tile is no range.
+// CHECK-LABEL: func @no_range
+// CHECK: scf.forall
+// CHECK: {norm.strategy = #norm.cpu<rows = 1, columns = 16, parallel = false>}
+func.func @no_range(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-5 {
+    norm.strategy = #norm.cpu<rows = 1, columns = 16, parallel = false, range = 128>}
+    : tensor<8x16xf32> -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}
