@@ -12,10 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "../HostRange.h"
+#include "../ProcessEnd.h"
 #include "Modules.h"
 #include "Norm/ExecutionEngine/Cuda.h"
-
-#include <cstdlib>
 
 using namespace norm::cuda;
 
@@ -43,13 +42,8 @@ static bool isCallers(Stream stream) {
 // Modules
 //===----------------------------------------------------------------------===//
 
-/// Set when the process ends. A program's destructors unload its modules after
-/// the driver and what is known of it are gone.
-static bool isEnding = false;
-
 static Module *makeModule(const void *data, size_t size) {
-  static int atEnd = std::atexit([] { isEnding = true; });
-  (void)atEnd;
+  watchProcessEnd();
   return new Module(data, size);
 }
 

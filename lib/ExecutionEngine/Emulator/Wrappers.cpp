@@ -13,11 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "../HostRange.h"
+#include "../ProcessEnd.h"
 #include "Machine.h"
 #include "Module.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <cstdlib>
 #include <cstring>
 
 using namespace norm::emu;
@@ -31,13 +31,8 @@ static char handle;
 // Modules
 //===----------------------------------------------------------------------===//
 
-/// Set when the process ends. A program's destructors unload its modules after
-/// what they are made of is gone.
-static bool isEnding = false;
-
 NORM_EXPORT void *mgpuModuleLoad(void *data, size_t size) {
-  static int atEnd = std::atexit([] { isEnding = true; });
-  (void)atEnd;
+  watchProcessEnd();
   std::lock_guard<std::recursive_mutex> lock(machine().mutex);
   auto module =
       Module::load(llvm::StringRef(static_cast<const char *>(data), size));
