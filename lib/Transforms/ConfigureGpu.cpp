@@ -21,9 +21,6 @@
 using namespace mlir;
 using namespace mlir::norm;
 
-/// The widest access of a thread.
-static constexpr int64_t kAccessBytes = 16;
-static constexpr int64_t kWarp = 32;
 /// 32-bit registers that hold a thread's part of a row: so many leave most
 /// kernels near 64 registers, twice as many below 128.
 static constexpr int64_t kRowRegisters = 32;

@@ -23,6 +23,7 @@
 #define NORM_LIB_TRANSFORMS_MAPTOTHREADS_H
 
 #include "Norm/IR/NormDialect.h"
+#include "Norm/Transforms/GpuChip.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -157,6 +158,11 @@ void sinkConstants(gpu::LaunchOp launch);
 //===----------------------------------------------------------------------===//
 // Emission
 //===----------------------------------------------------------------------===//
+
+/// The memory that the threads of a block share.
+inline Attribute getWorkgroupSpace(MLIRContext *context) {
+  return gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Workgroup);
+}
 
 /// The bytes that an access of such a vector is aligned to.
 int64_t alignmentOf(VectorType type);

@@ -17,9 +17,6 @@
 using namespace mlir;
 using namespace mlir::norm;
 
-/// The widest access there is.
-static constexpr int64_t kMaxAccessBytes = 16;
-
 WholeAccesses WholeAccesses::analyze(scf::ForallOp loop,
                                      const RowLayout &layout,
                                      GpuStrategyAttr strategy) {
@@ -44,7 +41,7 @@ void WholeAccesses::addTransfer(VectorTransferOpInterface transfer,
     return;
   auto memref = cast<MemRefType>(transfer.getBase().getType());
   int64_t bytes =
-      std::min(kMaxAccessBytes, width * (memref.getElementTypeBitWidth() / 8));
+      std::min(kAccessBytes, width * (memref.getElementTypeBitWidth() / 8));
   AffineMap map = transfer.getPermutationMap();
   bool isLast = cast<AffineDimExpr>(map.getResults().back()).getPosition() ==
                 memref.getRank() - 1;

@@ -18,8 +18,6 @@
 using namespace mlir;
 using namespace mlir::norm;
 
-static constexpr int64_t kWarp = 32;
-
 /// What changes nothing when it is combined.
 static TypedAttr findNeutral(vector::CombiningKind kind, Type type,
                              OpBuilder &builder, Location loc) {
@@ -98,8 +96,7 @@ Value ThreadMapper::reduceWarp(vector::CombiningKind kind, Value value) {
 /// keeps them from being overwritten.
 void ThreadMapper::reduceBlock() {
   int64_t warps = strategy.getRowWarps();
-  auto space = gpu::AddressSpaceAttr::get(builder.getContext(),
-                                          gpu::AddressSpace::Workgroup);
+  Attribute space = getWorkgroupSpace(builder.getContext());
   Value warp = arith::DivUIOp::create(builder, loc, lane, index(kWarp));
   Value laneInWarp = arith::RemUIOp::create(builder, loc, lane, index(kWarp));
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,

@@ -30,7 +30,7 @@
 using namespace mlir;
 using namespace mlir::norm;
 
-static constexpr int64_t kWarp = 32, kAccessBytes = 16, kWordBytes = 4;
+static constexpr int64_t kWordBytes = 4;
 
 bool norm::canShift(scf::ForallOp loop, const RowLayout &layout,
                     GpuStrategyAttr strategy) {
@@ -428,8 +428,7 @@ SmallVector<Value> ShiftedChunk::read() {
 /// Puts the last frame of what the last lane of every warp has into shared
 /// memory, piece by piece.
 void ShiftedChunk::exchangeEnds() {
-  auto space = gpu::AddressSpaceAttr::get(builder.getContext(),
-                                          gpu::AddressSpace::Workgroup);
+  Attribute space = getWorkgroupSpace(builder.getContext());
   int64_t size = pieces * strategy.getRowWarps() * words;
   auto type = MemRefType::get({strategy.getRows(), size}, builder.getI32Type(),
                               MemRefLayoutAttrInterface(), space);

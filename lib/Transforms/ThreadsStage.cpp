@@ -27,12 +27,6 @@
 using namespace mlir;
 using namespace mlir::norm;
 
-static constexpr int64_t kAccessBytes = 16;
-
-static Attribute getWorkgroupSpace(MLIRContext *context) {
-  return gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Workgroup);
-}
-
 bool norm::isStagedRow(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   return type && type.getMemorySpace() == getWorkgroupSpace(type.getContext());

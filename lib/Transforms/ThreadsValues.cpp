@@ -18,7 +18,6 @@
 using namespace mlir;
 using namespace mlir::norm;
 
-static constexpr int64_t kMaxAccessBytes = 16;
 
 //===----------------------------------------------------------------------===//
 // Types and lookups
@@ -137,7 +136,7 @@ SmallVector<Value> ThreadMapper::indicesAt(VectorTransferOpInterface op,
 }
 
 int64_t norm::alignmentOf(VectorType type) {
-  return std::min(kMaxAccessBytes,
+  return std::min(kAccessBytes,
                   type.getNumElements() * (type.getElementTypeBitWidth() / 8));
 }
 

@@ -1,4 +1,4 @@
-//===- GpuChip.h - What a GPU's name says ----------------------*- C++ -*-===//
+//===- GpuChip.h - What is known of GPUs -----------------------*- C++ -*-===//
 //
 // Part of the norm project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,6 +14,9 @@
 #include <optional>
 
 namespace mlir::norm {
+
+/// Threads of a warp, and bytes of the widest access, on all chips.
+inline constexpr int64_t kWarp = 32, kAccessBytes = 16;
 
 /// The compute capability that a chip is named for: 90 of `sm_90` and `sm_90a`;
 /// nullopt for what is no such name.

@@ -297,8 +297,8 @@ def GpuKernelAbiPass : Pass<"norm-gpu-kernel-abi", "::mlir::ModuleOp"> {
 
     A block size that all launches of a kernel agree on becomes `nvvm.reqntid`,
     with `nvvm.minctasm` blocks that are 640 threads together, which leaves a
-    thread 96 registers, or 512 where rows are shifted. Dynamic shared memory becomes external, which no
-    variable follows, and starts at whole accesses.
+    thread 96 registers, or 512 where rows are shifted. Dynamic shared memory
+    becomes external, which no variable follows, and starts at whole accesses.
     Alignment stays with the accesses: it is an element's at the buffer's
     offset, which need not be the pointer's.
 
