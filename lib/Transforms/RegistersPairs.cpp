@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -72,16 +73,21 @@ private:
 };
 } // namespace
 
+/// What is broadcast to all columns of `value`; null if nothing is.
+static Value columnSource(Value value) {
+  auto broadcast = value.getDefiningOp<vector::BroadcastOp>();
+  if (!broadcast)
+    return {};
+  auto source = dyn_cast<VectorType>(broadcast.getSource().getType());
+  return !source || source.getShape().back() == 1 ? broadcast.getSource()
+                                                  : Value();
+}
+
 /// A value with the same elements in all columns, of half as many; null if it
 /// is none that says so.
 static Value narrowUniform(OpBuilder &builder, Value value, VectorType type) {
-  Operation *op = value.getDefiningOp();
-  if (auto broadcast = dyn_cast_or_null<vector::BroadcastOp>(op)) {
-    auto source = dyn_cast<VectorType>(broadcast.getSource().getType());
-    if (!source || source.getShape().back() == 1)
-      return vector::BroadcastOp::create(builder, value.getLoc(), type,
-                                         broadcast.getSource());
-  }
+  if (Value source = columnSource(value))
+    return vector::BroadcastOp::create(builder, value.getLoc(), type, source);
   SplatElementsAttr splat;
   if (matchPattern(value, m_Constant(&splat)))
     return arith::ConstantOp::create(
@@ -91,13 +97,8 @@ static Value narrowUniform(OpBuilder &builder, Value value, VectorType type) {
 }
 
 static bool isUniform(Value value) {
-  auto broadcast = value.getDefiningOp<vector::BroadcastOp>();
-  auto source = broadcast
-                    ? dyn_cast<VectorType>(broadcast.getSource().getType())
-                    : nullptr;
   SplatElementsAttr splat;
-  return (broadcast && (!source || source.getShape().back() == 1)) ||
-         matchPattern(value, m_Constant(&splat));
+  return columnSource(value) || matchPattern(value, m_Constant(&splat));
 }
 
 /// Whether `op` does the same in every column.
@@ -246,16 +247,16 @@ void PairedSweep::emit(Operation &op) {
     return;
   }
   std::array<Operation *, 2> halves;
-  for (auto [side, half] : llvm::enumerate(halves)) {
-    OperationState state(op.getLoc(), op.getName());
-    for (Value operand : op.getOperands())
-      state.addOperands(hasColumns(operand.getType())
-                            ? getPair(operand)[side]
-                            : wholes.lookupOrDefault(operand));
-    for (Type type : op.getResultTypes())
-      state.addTypes(halfType(type));
-    state.addAttributes(op.getAttrs());
-    half = rewriter.create(state);
+  for (size_t side : {0, 1}) {
+    auto operands =
+        llvm::map_to_vector(op.getOperands(), [&](Value operand) -> Value {
+          return hasColumns(operand.getType())
+                     ? getPair(operand)[side]
+                     : wholes.lookupOrDefault(operand);
+        });
+    auto types = llvm::map_to_vector(
+        op.getResultTypes(), [](Type type) -> Type { return halfType(type); });
+    halves[side] = clone(rewriter, &op, types, operands);
   }
   for (auto [number, result] : llvm::enumerate(op.getResults()))
     pairs[result] = {halves[0]->getResult(number),

@@ -18,6 +18,7 @@
 #include "MapToRegisters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -204,12 +205,9 @@ Columns ShortRows::get(Value value) {
       operands.push_back(isBlock(operand) ? get(operand)
                                           : Columns(columns, operand));
     for (size_t column = 0; column < columns; ++column) {
-      OperationState state(loc, op->getName());
-      for (Columns &operand : operands)
-        state.addOperands(operand[column]);
-      state.addTypes(lineType);
-      state.addAttributes(op->getAttrs());
-      made.push_back(rewriter.create(state)->getResult(0));
+      auto values = llvm::map_to_vector(
+          operands, [&](const Columns &operand) { return operand[column]; });
+      made.push_back(clone(rewriter, op, lineType, values)->getResult(0));
     }
   }
   return exchanged[value] = made;

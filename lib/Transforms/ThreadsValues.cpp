@@ -14,10 +14,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 
 using namespace mlir;
 using namespace mlir::norm;
-
 
 //===----------------------------------------------------------------------===//
 // Types and lookups
@@ -279,16 +279,6 @@ void ThreadMapper::emitStore(memref::StoreOp op) {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-/// The op on other operands, with the types that these give its results.
-static Operation *rebuild(OpBuilder &builder, Operation *op,
-                          ValueRange operands, TypeRange types) {
-  OperationState state(op->getLoc(), op->getName());
-  state.addOperands(operands);
-  state.addTypes(types);
-  state.addAttributes(op->getAttrs());
-  return builder.create(state);
-}
-
 /// A sum of one step: nothing is added to 0, which is what LLVM cannot tell of
 /// the sign of a zero.
 bool ThreadMapper::emitStartOfSum(Operation *op) {
@@ -347,7 +337,7 @@ LogicalResult ThreadMapper::emitColumns(Operation *op) {
   for (int64_t piece = 0; piece < count; ++piece) {
     auto args = llvm::map_to_vector(
         operands, [&](const Pieces &list) { return list[piece]; });
-    Operation *copy = rebuild(builder, op, args, types);
+    Operation *copy = clone(builder, op, types, args);
     for (auto [list, result] : llvm::zip_equal(results, copy->getResults()))
       list.push_back(result);
   }
@@ -388,6 +378,6 @@ LogicalResult ThreadMapper::emitUniform(Operation *op) {
   SmallVector<Type> types = llvm::map_to_vector(
       op->getResultTypes(), [&](Type type) { return pieceType(type); });
   uniforms.map(op->getResults(),
-               rebuild(builder, op, operands, types)->getResults());
+               clone(builder, op, types, operands)->getResults());
   return success();
 }

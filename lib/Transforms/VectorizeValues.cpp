@@ -12,6 +12,7 @@
 #include "TileEmitter.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 
 using namespace mlir;
 using namespace mlir::norm;
@@ -319,15 +320,14 @@ TileEmitter::emitScalarOp(Operation &op, ArrayRef<Vectorized> operands) {
   bool hasRows = llvm::any_of(operands, [](auto &v) { return v.hasRows; });
   bool hasColumns =
       llvm::any_of(operands, [](auto &v) { return v.hasColumns; });
-  OperationState state(op.getLoc(), op.getName());
-  for (Vectorized operand : operands)
-    state.addOperands(broadcast(operand, hasRows, hasColumns).value);
-  for (Type type : op.getResultTypes())
-    state.addTypes(hasRows || hasColumns ? vectorType(hasRows, hasColumns, type)
-                                         : type);
-  state.addAttributes(op.getAttrs());
+  auto values = llvm::map_to_vector(operands, [&](Vectorized operand) {
+    return broadcast(operand, hasRows, hasColumns).value;
+  });
+  auto types = llvm::map_to_vector(op.getResultTypes(), [&](Type type) -> Type {
+    return hasRows || hasColumns ? vectorType(hasRows, hasColumns, type) : type;
+  });
   return llvm::map_to_vector(
-      builder.create(state)->getResults(),
+      clone(builder, &op, types, values)->getResults(),
       [&](Value result) { return Vectorized{result, hasRows, hasColumns}; });
 }
 
