@@ -2,7 +2,8 @@
 
 import numpy as np
 from norm.cases import Case, call
-from norm.emulated import run_calls
+from norm.emulated import Emulated, aligned, run_calls
+from norm.program import module_text
 from norm.promise import check
 
 STATISTICS = {"layer_norm": ("y", "mean", "variance", "rstd", "sum"),
@@ -28,8 +29,8 @@ def same(one, other):
 
 
 def check_runs(calls, rows, directory, seeds=SEEDS, offsets=(0, 1)):
-    """Runs all calls in each schedule, with arrays at aligned addresses (vectors are moved by
-    whole accesses) and off them (element by element). The first run is held to the promise
+    """Runs all calls in each schedule, with arrays at aligned addresses and off them (rows are
+    shifted, or moved element by element). The first run is held to the promise
     for `rows` (of promise.check, one a call); the others have its bits. Returns it."""
     runs = [run for offset in offsets
             for run in run_calls(directory / str(offset), calls, seeds, offset)]
@@ -42,6 +43,14 @@ def check_runs(calls, rows, directory, seeds=SEEDS, offsets=(0, 1)):
 
 def check_cases(cases, directory, **options):
     return check_runs([call(c) for c in cases], [c.rows for c in cases], directory, **options)
+
+
+def counted(calls, directory):
+    """What the kernels of the calls did, by the emulator's counters."""
+    inputs = [aligned(array) for made in calls for array in made.inputs()]
+    outputs = [aligned(np.zeros(shape, t.dtype)) for made in calls
+               for shape, t in made.result_types()]
+    return Emulated(directory, module_text(calls)).count(inputs, outputs)
 
 
 def packed(x, offset, stride):

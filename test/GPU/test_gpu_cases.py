@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from gpu_cases import STATISTICS, case, check_cases, check_runs, same
+from gpu_cases import STATISTICS, case, check_cases, check_runs, counted, same
 from norm.cases import call as draw_call
 from norm.compiled import canaries
 from norm.emulated import Emulated, aligned, run_calls
@@ -55,11 +55,8 @@ def test_case_A16_no_rows_on_a_gpu(rows, tmp_path):
     some = [draw_call(case(op, 40, rows=rows, dynamic="all")) for op in STATISTICS]
     for made, results in zip(some, check_runs(some, ["random"] * 3, tmp_path), strict=True):
         assert all(array.shape[0] == rows for array in results.values()), made
-    inputs = [aligned(a) for made in some for a in made.inputs()]
-    outputs = [aligned(np.zeros(shape, t.dtype)) for made in some
-               for shape, t in made.result_types()]
-    counted = Emulated(tmp_path / "counted", module_text(some)).count(inputs, outputs)
-    assert sum(kernel["launches"] for kernel in counted) == (3 if rows else 0)
+    kernels_run = counted(some, tmp_path / "counted")
+    assert sum(kernel["launches"] for kernel in kernels_run) == (3 if rows else 0)
 
 
 WIDTHS = (1, 3, 5, 7, 9, 15, 17, 31, 33, 127, 129, 255, 257)

@@ -1,6 +1,7 @@
 """Norms that quantize to int8 and f8, as one kernel: the values of the reference."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from test_quantize import (
     LIMITS,
     STATIC,
     assert_quantized_close,
+    check_scale_of_each_row,
     dynamic_text,
+    shape_of,
     static_text,
 )
 
@@ -22,10 +25,6 @@ def run(directory, text, inputs, results):
     assert len(re.findall(r"gpu\.binary @", promised)) == 1
     return [norm_run(directory / target, text, inputs, results, target=target)
             for target in ("gpu-emulated", "reference")]
-
-
-def shape_of(rows, columns):
-    return tuple(int(n) if n != "?" else d for n, d in zip((rows, columns), (7, 37), strict=True))
 
 
 @pytest.mark.parametrize("target", LIMITS)
@@ -48,17 +47,5 @@ def test_static_scale(rows, columns, element, norm, target, tmp_path):
 @pytest.mark.parametrize("target", LIMITS)
 @pytest.mark.parametrize("rows, columns, element", [*DYNAMIC, ("3", "2048", "f32")])
 def test_scale_of_each_row(rows, columns, element, target, tmp_path):
-    """The largest element of a row is the largest of the type; a row of zeros stays one."""
     text = dynamic_text(rows, columns, element, target)
-    rng = np.random.default_rng(2)
-    shape = shape_of(rows, columns)
-    x = rng.standard_normal(shape).astype(FLOATS[element])
-    x[-1] = 0
-    gain = (1e-3 * rng.random(shape[1])).astype(FLOATS[element])
-    got, want = run(tmp_path, text, [x, gain], [target, "f32", "f32"])
-    for a, b in zip(got[1:], want[1:], strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5 if element == "f32" else 1e-2)
-    if element == "f32":
-        assert_quantized_close(got[0], want[0])
-    largest = np.abs(got[0].astype(np.float64)).max(axis=1)
-    assert np.all(largest[:-1] == LIMITS[target][1]) and largest[-1] == 0
+    check_scale_of_each_row(rows, columns, element, target, partial(run, tmp_path, text))

@@ -1,12 +1,12 @@
 """Row norms as GPU kernels, run by the emulator: its checks, the error promise and bits.
 
-Every case runs in two schedules, with arrays at aligned addresses (vectors are moved by
-whole accesses) and one element off (element by element). All four give the same bits.
+Every case runs in two schedules, with arrays at aligned addresses and one element off (rows
+are shifted, or moved element by element). All four give the same bits.
 """
 
 import numpy as np
 import pytest
-from gpu_cases import case, check_cases
+from gpu_cases import case, check_cases, counted
 from norm.cases import call
 from norm.data import MAKERS
 from norm.emulated import Emulated, EmulatorError, aligned, run_calls
@@ -112,23 +112,11 @@ def test_bits_do_not_depend_on_the_batch(op, columns, element, tmp_path):
 def test_x_is_read_once(op, columns, tmp_path):
     """By the emulator's counters; scale and shift once for each row."""
     made = call(case(op, columns, "bf16", "rgb", rows=4, results=("y", "sum")))
-    inputs = [aligned(array) for array in made.inputs()]
-    outputs = [aligned(np.zeros(shape, t.dtype)) for shape, t in made.result_types()]
-    (kernel,) = Emulated(tmp_path, module_text([made])).count(inputs, outputs)
+    (kernel,) = counted([made], tmp_path)
     moved = sorted((array["read"]["bytes"], array["written"]["bytes"])
                    for array in kernel["arrays"])
     every = 4 * columns * 2
-    assert moved == [(0, every)] * 2 + [(every, 0)] * len(inputs)
-
-
-def counted(made, directory, pipeline=None):
-    """What the one kernel of a call did."""
-    inputs = [aligned(array) for array in made.inputs()]
-    outputs = [aligned(np.zeros(shape, t.dtype)) for shape, t in made.result_types()]
-    text = module_text([made])
-    program = Emulated(directory, text, pipeline) if pipeline else Emulated(directory, text)
-    (kernel,) = program.count(inputs, outputs)
-    return kernel
+    assert moved == [(0, every)] * 2 + [(every, 0)] * len(made.inputs())
 
 
 @pytest.mark.parametrize("op, columns, element, fields", [
@@ -139,7 +127,7 @@ def test_a_long_row_is_read_once(op, columns, element, fields, tmp_path):
     """It stays in shared memory; nothing is waited for, no bank is asked for two words."""
     results = ("y", "sum") if "r" in fields.get("operands", "") else ("y",)
     made = call(case(op, columns, element, rows=1, results=results, **fields))
-    kernel = counted(made, tmp_path)
+    (kernel,) = counted([made], tmp_path)
     read = [array["read"]["bytes"] for array in kernel["arrays"] if array["read"]["bytes"]]
     # Columns that an end does not have are read from the row's first access instead.
     assert all(array.nbytes <= bytes < 1.03 * array.nbytes
@@ -153,7 +141,7 @@ def test_a_long_row_is_read_once(op, columns, element, fields, tmp_path):
 
 def test_a_row_that_does_not_fit_is_read_in_each_sweep(tmp_path):
     made = call(case("layer_norm", 65536, "f32", "g", rows=1, results=("y",)))
-    kernel = counted(made, tmp_path)
+    (kernel,) = counted([made], tmp_path)
     every = made.x.nbytes
     assert sorted(array["read"]["bytes"] for array in kernel["arrays"]) == [0, every, 3 * every]
 
@@ -161,7 +149,7 @@ def test_a_row_that_does_not_fit_is_read_in_each_sweep(tmp_path):
 def test_odd_rows_go_by_whole_accesses(tmp_path):
     """What the last lanes of warps read besides is little; ends go element by element."""
     made = call(case("rms_norm", 4097, "bf16", "rg", rows=8, results=("y", "sum")))
-    kernel = counted(made, tmp_path)
+    (kernel,) = counted([made], tmp_path)
     every = made.x.nbytes
     warps = 9 * 2 * 8  # in rows of 4097 elements: 288 threads, two accesses
     for array in kernel["arrays"]:

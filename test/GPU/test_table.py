@@ -2,20 +2,15 @@
 the widths of real models. By default a part of them, with `--full` all.
 """
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+import table
+import table_forward
 from gpu_cases import case, check_cases, packed
 from norm.cases import call
 from norm.emulated import Emulated
 from norm.program import module_text, split_results
 from norm.promise import check
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Integration"))
-import table  # noqa: E402
-import table_forward  # noqa: E402
 
 GROUP = 12
 # Of the tables the parts of a default run are this far apart.
