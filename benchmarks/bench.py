@@ -24,6 +24,7 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "benchmarks")]
 from harness import accuracy, channels, page, peers, report, session, suite  # noqa: E402
 from harness.buffers import shapes_only  # noqa: E402
 from harness.native import CACHE, Native, compile_all  # noqa: E402
+from harness.peers import norm_  # noqa: E402
 from reported_cells import reported, selected, show  # noqa: E402
 
 __all__ = ["reported"]
@@ -50,8 +51,8 @@ def parse(arguments):
         help="write docs/Performance.md and its pictures from the last results")
     add("--filter", default="", metavar="TEXT[,TEXT]",
         help="only cases whose name contains or matches one, such as 'rms_norm 1x*'")
-    add("--lanes", default="", metavar="NAME[,NAME]", help="only these of: norm, torch, "
-        "torch.compile, onednn, onnxruntime, openvino, jax, iree")
+    add("--lanes", default="", metavar="NAME[,NAME]", help="only these of: norm, "
+        "norm.dynamic, torch, torch.compile, onednn, onnxruntime, openvino, jax, iree")
     add("--threads", type=int, default=2, help="of every lane (default: %(default)s)")
     add("--rounds", type=int, help="interleaved rounds (default: 7, with --quick or "
         "--sweep 5; 0 checks results and times nothing)")
@@ -136,13 +137,15 @@ def timed(cases, options):
     def log(text):
         print(text, flush=True)
     path = CHECKED if not options.rounds else SWEEP if options.sweep else RESULTS
-    log(f"compiling {len(cases)} programs")
-    compile_all([lambda case=case: arguments_of(case) for case in cases])
+    wanted = [name for name in options.lanes.split(",") if name] or (
+        SWEPT_LANES if options.sweep else ())
+    programs = [lambda case=case, lane=lane: lane.asked(case, arguments_of(case))
+                for lane in norm_.LANES if not wanted or lane.name in wanted for case in cases]
+    log(f"compiling {len(programs)} programs")
+    compile_all(programs)
     enter_schedule(options)
     native = Native()
-    wanted = [name for name in options.lanes.split(",") if name]
-    lanes = peers.load(wanted or (SWEPT_LANES if options.sweep else ()), options.threads, native,
-                       log)
+    lanes = peers.load(wanted, options.threads, native, log)
     document = started(path, cases, lanes, options)
     places = {case.name: place for place, case in enumerate(
         suite.full() + channels.full() + suite.quick() + channels.quick())}

@@ -1,5 +1,6 @@
 """Code compiled for this machine: the roof, and the programs of this project."""
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from norm.compiled import LLVM_VERSION, descriptor, llvm_tool
 from norm.program import module_text
-from norm.tools import ROOT, ToolError, build_dir, norm_opt, run, tool
+from norm.tools import ROOT, build_dir, norm_opt, run, tool
 
 CACHE = ROOT / "out" / "bench-cache"
 ROOF_SOURCE = Path(__file__).with_name("roof.cpp")
@@ -114,9 +115,7 @@ def program_path(made):
 def compile_all(calls):
     """Compiles calls into the cache, on all processors; a failure waits for its case."""
     def compile_one(make):
-        try:
+        with contextlib.suppress(Exception):
             program_path(make())
-        except (ToolError, OSError):
-            pass
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         list(pool.map(compile_one, calls))

@@ -10,6 +10,8 @@ COLOURS = {OURS: "#c02020", "torch": "#7a9cc6", "torch.compile": "#35618f", "one
            "onnxruntime": "#8fbf8f", "openvino": "#9a86c0", "jax": "#d8a860", "iree": "#b8b8b8"}
 OTHER = "#60a0a0"
 MOST_SHOWN = 1.6
+# What is timed beside the errors of accuracy.py, and whose errors are shown.
+ERROR_CASE, ERROR_MEANS = "layer_norm 4096x4096 f32", (0.0, 1e3)
 
 
 def library():
@@ -114,12 +116,41 @@ def accuracy(path, found):
     return saved(figure, path)
 
 
+def error_against_time(path, document):
+    """Errors over times: a line a lane, from rows about 0 to rows far from it. The fast and
+    right ones are at the lower left."""
+    pyplot = library()
+    found = document["accuracy"]
+    times = {r["lane"]: r["microseconds"] for r in report.timed_records(document["records"])
+             if r["case"] == ERROR_CASE}
+    if OURS not in times:
+        return []
+    figure, axis = pyplot.subplots(figsize=(6, 3.4))
+    for lane, values in found["ulps"].items():
+        errors = dict(zip(found["means"], values, strict=True))
+        points = [(times[lane] / times[OURS], errors[mean]) for mean in ERROR_MEANS
+                  if lane in times and errors.get(mean) is not None]
+        if points:
+            axis.plot(*zip(*points, strict=True), marker="o", label=lane,
+                      color=COLOURS.get(lane, OTHER), linewidth=2 if lane == OURS else 1)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xlabel(f"time of {ERROR_CASE}, of this project's")
+    axis.set_ylabel("largest error, ulp")
+    axis.set_title("mean/std " + " to ".join(f"{mean:g}" for mean in ERROR_MEANS), loc="left",
+                   fontsize=9)
+    axis.legend(fontsize=7, frameon=False)
+    figure.tight_layout()
+    return [saved(figure, path)]
+
+
 def write(directory, document, swept):
     """Writes what there are results for; the paths."""
     directory.mkdir(parents=True, exist_ok=True)
     paths = [bars(directory / "bars.svg", document["records"])]
     if "accuracy" in document:
         paths.append(accuracy(directory / "accuracy.svg", document["accuracy"]))
+        paths += error_against_time(directory / "error-time.svg", document)
     if swept:
         paths.append(sweeps(directory / "sweeps.svg", swept["records"]))
     return paths

@@ -13,8 +13,6 @@ from typing import Callable
 ADAPTERS = (("norm_", "Norm"), ("norm_", "Dynamic"), ("torch_", "Eager"), ("torch_", "Compiled"),
             ("onednn", "OneDNN"), ("ort", "OnnxRuntime"), ("openvino_", "OpenVINO"),
             ("jax_", "Jax"), ("iree_", "Iree"))
-# Only timed if named.
-ON_REQUEST = ("norm.dynamic",)
 
 
 class Unsupported(Exception):
@@ -74,12 +72,12 @@ def first_line(error):
 
 
 def load(names, threads, native, log):
-    """The peers that can be made, of those named; all but ON_REQUEST if none is."""
+    """The peers that can be made, of those named; all if none is."""
     peers = []
     for module, adapter in ADAPTERS:
         try:
             found = getattr(importlib.import_module(f".{module}", __name__), adapter)
-            if found.name not in names if names else found.name in ON_REQUEST:
+            if names and found.name not in names:
                 continue
             peers.append(found(threads, native))
             log(f"{peers[-1].name}: {peers[-1].version}")

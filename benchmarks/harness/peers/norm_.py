@@ -25,11 +25,13 @@ class Norm(Peer):
         super().__init__(threads, native)
         self.version = commit()
 
-    def program(self, buffers):
-        return Program(buffers.call())
+    @staticmethod
+    def asked(case, call):
+        """What is compiled of the call of a case."""
+        return call
 
     def prepare(self, case, buffers):
-        program = self.program(buffers)
+        program = Program(self.asked(case, buffers.call()))
 
         def bind(target):
             words = program.words(target.call(), list(target.results().values()))
@@ -43,9 +45,12 @@ class Norm(Peer):
 class Dynamic(Norm):
     name = "norm.dynamic"
 
-    def program(self, buffers):
-        if buffers.case.packed:
+    @staticmethod
+    def asked(case, call):
+        if case.packed:
             raise Unsupported("a slice has static extents here")
-        call = buffers.call()
         call.dynamic = tuple(range(call.x.ndim))
-        return Program(call)
+        return call
+
+
+LANES = (Norm, Dynamic)
