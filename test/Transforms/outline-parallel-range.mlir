@@ -1,0 +1,70 @@
+// RUN: norm-opt %s --norm-outline-parallel-body | FileCheck %s
+
+// What runs on one thread or on all is a function of a range of steps: OpenMP's
+// own serial region would cost as much as a norm of a row.
+// CHECK-LABEL: func.func @conditional(
+// CHECK-SAME: %[[M:.*]]: memref<?x4xf32>, %[[N:.*]]: index, %[[WORTH:.*]]: i1
+// CHECK: %[[ROWS:.*]] = arith.ceildivsi
+// CHECK: %[[COLUMNS:.*]] = arith.ceildivsi
+// CHECK: %[[ALL:.*]] = arith.muli %[[ROWS]], %[[COLUMNS]]
+// CHECK: scf.if %[[WORTH]] {
+// CHECK-NEXT: omp.parallel {
+// CHECK: %[[T:.*]] = func.call @omp_get_thread_num() : () -> i32
+// CHECK: %[[C:.*]] = func.call @omp_get_num_threads() : () -> i32
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[ALL]], {{.*}}
+// CHECK: %[[FROM:.*]] = arith.divui %[[BEFORE]],
+// CHECK: %[[UPTO:.*]] = arith.muli %[[ALL]], {{.*}}
+// CHECK: %[[TO:.*]] = arith.divui %[[UPTO]],
+// CHECK-NEXT: func.call @conditional__range_0({{.*}}%[[FROM]], %[[TO]])
+// CHECK-NEXT: omp.terminator
+// CHECK: } else {
+// CHECK-NEXT: func.call @conditional__range_0({{.*}}%c0{{[_0-9]*}}, %[[ALL]])
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+// The functions come last.
+// CHECK-LABEL: func.func @no_loop(
+// CHECK: omp.parallel if(
+// CHECK-LABEL: func.func private @conditional__body_0(
+// CHECK: memref.alloca() : memref<4xf32>
+// CHECK-LABEL: func.func private @conditional__range_0(
+// CHECK-SAME: %[[LOW:[a-z0-9]*]]: index, %[[HIGH:[a-z0-9]*]]: index)
+// CHECK-SAME: llvm.linkage = #llvm.linkage<internal>
+// CHECK: scf.for %[[NUMBER:.*]] = %[[LOW]] to %[[HIGH]] step %c1
+// CHECK: arith.remui %[[NUMBER]]
+// CHECK: arith.divui %[[NUMBER]]
+// CHECK: func.call @conditional__body_0(
+// CHECK: }
+// CHECK-NEXT: llvm.call_intrinsic "llvm.x86.sse.sfence"() : () -> ()
+// CHECK-NEXT: return
+func.func @conditional(%m: memref<?x4xf32>, %n: index, %worth: i1) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  omp.parallel if(%worth) {
+    omp.wsloop {
+      omp.loop_nest (%i, %j) : index = (%c0, %c0) to (%n, %c4) step (%c1, %c2) collapse(2) {
+        memref.alloca_scope {
+          %scratch = memref.alloca() : memref<4xf32>
+          %v = memref.load %scratch[%j] : memref<4xf32>
+          memref.store %v, %m[%i, %j] : memref<?x4xf32>
+        }
+        omp.yield
+      }
+    }
+    llvm.call_intrinsic "llvm.x86.sse.sfence"() : () -> ()
+    omp.terminator
+  }
+  return
+}
+
+// Any other conditional region stays.
+func.func @no_loop(%m: memref<4xf32>, %worth: i1) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : f32
+  omp.parallel if(%worth) {
+    memref.store %one, %m[%c0] : memref<4xf32>
+    omp.terminator
+  }
+  return
+}
