@@ -224,6 +224,13 @@ LogicalResult Outliner::callRanges(omp::ParallelOp parallel) {
 namespace {
 struct OutlineParallelBody
     : public norm::impl::OutlineParallelBodyPassBase<OutlineParallelBody> {
+  using Base = OutlineParallelBodyPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    Base::getDependentDialects(registry);
+    registry.insert<arith::ArithDialect, scf::SCFDialect>();
+  }
+
   void runOnOperation() override {
     SmallVector<memref::AllocaScopeOp> scopes;
     SmallVector<omp::ParallelOp> conditional;
