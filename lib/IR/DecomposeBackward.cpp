@@ -14,6 +14,13 @@
 // `buildStatisticWeight`. Sums over other axes than the reduced ones (dscale
 // and dshift of a layer norm) are ops of their own.
 //
+// Where scale is one factor of all that a statistic is of, as in a batch norm,
+// sums are of dy. So dscale and dshift are the same sums, and what does not
+// vary along the reduced axes comes before dx:
+//
+//   dx = dy * a + x^ * c + b + dsum         a = r * (scale + offset)
+//   c = -a * k * sum(dy * x^)/(n - correction),   b = -a * sum(dy)/n
+//
 //===----------------------------------------------------------------------===//
 
 #include "RowBuilder.h"
@@ -74,7 +81,13 @@ private:
   void computeCoefficients();
   Value computeDx();
   void computeParameterGradients();
-  /// Adds the inputs of g to a body, and builds it: dy * (scale + offset).
+  SmallVector<Value> sumParameterGradients(bool wantsScale, bool wantsShift);
+  /// Whether scale is one factor of all that a statistic is of.
+  bool isScaledOnce();
+  /// Whether the sums of dscale and dshift are those of the coefficients.
+  bool sharesSums();
+  /// Adds the inputs of g to a body, and builds it: dy * (scale + offset), or
+  /// dy where scale comes later.
   size_t addGradient(SmallVectorImpl<Indexed> &inputs);
   Value gradient(OpBuilder &b, ValueRange in, size_t first);
   bool isCentred() { return op.getStatistic() == Statistic::Variance; }
@@ -84,9 +97,12 @@ private:
   NormContract contract;
   Source source;
   Statistics statistics;
-  /// Over the kept axes: mean of g, and what x-hat is multiplied by. Null where
-  /// dx has no such term.
+  /// Over the kept axes: mean of g, and what x-hat is multiplied by; b and c
+  /// where scale comes later. Null where dx has no such term.
   Value meanGradient, coefficient;
+  /// Where scale comes later: a, and the sums of dy * x^ and of dy.
+  Value factor;
+  SmallVector<Value> sumsOfDy;
   Value dscale, dshift;
 };
 } // namespace
@@ -117,16 +133,34 @@ void BackwardDecomposer::computeStatistics() {
         Statistics::given(rows, contract, Value(), variance, Value()).row.rstd;
 }
 
+bool BackwardDecomposer::isScaledOnce() {
+  return contract.scale && !op.hasConstantStatistics() &&
+         llvm::none_of(*contract.affineAxes, [&](int64_t axis) {
+           return llvm::is_contained(rows.reduced, axis);
+         });
+}
+
+bool BackwardDecomposer::sharesSums() {
+  // Then x^ is rounded before it is scaled.
+  bool isRounded = contract.affineIn == AffineIn::Result &&
+                   RowBuilder::elementTypeOf(contract.x) != rows.workType;
+  return !sumsOfDy.empty() && !isRounded &&
+         (isCentred() || !op.getDshiftOrNull()) &&
+         ArrayRef(*contract.affineAxes) == ArrayRef(rows.kept);
+}
+
 size_t BackwardDecomposer::addGradient(SmallVectorImpl<Indexed> &inputs) {
+  size_t first = inputs.size();
   inputs.push_back(rows.full(op.getDy()));
-  if (contract.scale)
+  if (contract.scale && !isScaledOnce())
     inputs.push_back({contract.scale, *contract.affineAxes});
-  return inputs.size() - (contract.scale ? 2 : 1);
+  return first;
 }
 
 Value BackwardDecomposer::gradient(OpBuilder &b, ValueRange in, size_t first) {
   return buildGradient(rows, b, in[first],
-                       contract.scale ? in[first + 1] : Value(),
+                       contract.scale && !isScaledOnce() ? in[first + 1]
+                                                         : Value(),
                        contract.scaleOffset);
 }
 
@@ -157,17 +191,32 @@ void BackwardDecomposer::computeCoefficients() {
   SmallVector<RowBuilder::Output> outputs{{&coefficient, rows.workType}};
   if (isCentred())
     outputs.push_back({&meanGradient, rows.workType});
+  size_t factorAt = sumInputs.size();
+  if (isScaledOnce()) {
+    sumsOfDy = sums;
+    sumInputs.push_back(statistics.row.rstd);
+    sumInputs.push_back({contract.scale, *contract.affineAxes});
+    outputs.push_back({&factor, rows.workType});
+  }
   rows.elementwiseTo(
       outputs, sumInputs, [&](OpBuilder &b, Location, ValueRange in) {
         Value value = divisor ? rows.div(b, in[0], divisor) : in[0];
-        if (Value weight = buildStatisticWeight(rows, b, contract.epsilon,
-                                                needsStatistic(contract.epsilon)
-                                                    ? rows.toWork(b, in.back())
-                                                    : Value()))
+        if (Value weight =
+                buildStatisticWeight(rows, b, contract.epsilon,
+                                     needsStatistic(contract.epsilon)
+                                         ? rows.toWork(b, in[sums.size()])
+                                         : Value()))
           value = rows.mul(b, value, weight);
         SmallVector<Value> values{value};
         if (isCentred())
           values.push_back(rows.div(b, in[1], count));
+        if (!isScaledOnce())
+          return values;
+        Value a = buildGradient(rows, b, in[factorAt], in[factorAt + 1],
+                                contract.scaleOffset);
+        for (Value &term : values)
+          term = arith::NegFOp::create(b, rows.loc, rows.mul(b, a, term));
+        values.push_back(a);
         return values;
       });
 }
@@ -185,37 +234,43 @@ Value BackwardDecomposer::computeDx() {
   };
   auto meanAt = add(rows.statistic(meanGradient)),
        coefficientAt = add(rows.statistic(coefficient)),
+       scaledAt = add(rows.statistic(factor)),
        dsumAt = add(rows.full(op.getDsumOrNull()));
   FloatType dxType = RowBuilder::elementTypeOf(op.getDx());
   return rows.elementwise(
       inputs, rows.all, dxType, [&](OpBuilder &b, Location, ValueRange in) {
         Value dx = gradient(b, in, gradientAt);
-        if (meanAt)
-          dx = rows.sub(b, dx, in[*meanAt]);
-        if (coefficientAt)
-          dx = rows.sub(
-              b, dx, rows.mul(b, normalized.build(b, in), in[*coefficientAt]));
-        dx = rows.mul(b, dx, normalized.factor(b, in));
+        if (scaledAt) {
+          auto fma = [&](Value x, Value y, Value z) -> Value {
+            return math::FmaOp::create(b, rows.loc, x, y, z);
+          };
+          dx = meanAt ? fma(dx, in[*scaledAt], in[*meanAt])
+                      : rows.mul(b, dx, in[*scaledAt]);
+          dx = fma(normalized.build(b, in), in[*coefficientAt], dx);
+        } else {
+          if (meanAt)
+            dx = rows.sub(b, dx, in[*meanAt]);
+          if (coefficientAt)
+            dx = rows.sub(
+                b, dx,
+                rows.mul(b, normalized.build(b, in), in[*coefficientAt]));
+          dx = rows.mul(b, dx, normalized.factor(b, in));
+        }
         if (dsumAt)
           dx = rows.add(b, dx, rows.toWork(b, in[*dsumAt]));
         return SmallVector<Value>{rows.cast(b, dx, dxType)};
       });
 }
 
-/// dscale and dshift: sums over all axes but the affine ones, rounded once.
-void BackwardDecomposer::computeParameterGradients() {
-  bool wantsScale = op.getDscaleOrNull() != nullptr,
-       wantsShift = op.getDshiftOrNull() != nullptr;
-  if (!wantsScale && !wantsShift)
-    return;
+SmallVector<Value> BackwardDecomposer::sumParameterGradients(bool wantsScale,
+                                                             bool wantsShift) {
   SmallVector<Indexed> inputs;
   Normalized normalized(rows, source, statistics.row, /*isRounded=*/false);
   if (wantsScale)
     normalized.addTo(inputs);
   inputs.push_back(rows.full(op.getDy()));
-  ArrayRef<int64_t> axes = *contract.affineAxes;
-  SmallVector<Value> sums = rows.sums(
-      inputs, axes,
+  return rows.sums(
+      inputs, *contract.affineAxes,
       SmallVector<Type>(wantsScale && wantsShift ? 2 : 1, rows.workType),
       [&](OpBuilder &b, Location, ValueRange in) {
         SmallVector<Value> terms;
@@ -231,6 +286,17 @@ void BackwardDecomposer::computeParameterGradients() {
           terms.push_back(dy);
         return terms;
       });
+}
+
+/// dscale and dshift: sums over all axes but the affine ones, rounded once.
+void BackwardDecomposer::computeParameterGradients() {
+  bool wantsScale = op.getDscaleOrNull() != nullptr,
+       wantsShift = op.getDshiftOrNull() != nullptr;
+  if (!wantsScale && !wantsShift)
+    return;
+  ArrayRef<int64_t> axes = *contract.affineAxes;
+  SmallVector<Value> sums =
+      sharesSums() ? sumsOfDy : sumParameterGradients(wantsScale, wantsShift);
   auto rounded = [&](Value sum, Value result) {
     FloatType type = RowBuilder::elementTypeOf(result);
     if (type == rows.workType)

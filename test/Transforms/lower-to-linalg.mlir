@@ -400,3 +400,38 @@ func.func @f64(%x: tensor<4x8xf64>, %g: tensor<8xf64>) -> tensor<4x8xf64> {
   %y = norm.layer_norm %x scale(%g : tensor<8xf64>) axes [1] epsilon inside_sqrt 1.0e-12 : tensor<4x8xf64> -> tensor<4x8xf64>
   return %y : tensor<4x8xf64>
 }
+
+// One scale for all that a statistic is of: the sums are dscale and dshift, and
+// dx takes what is left of scale and r from them.
+// CHECK-LABEL: func @batch_norm_backward
+// CHECK: %[[SUMS:.+]]:2 = linalg.generic {{.*}} ["reduction", "parallel", "reduction"]
+// CHECK: %[[HAT:.+]] = arith.mulf
+// CHECK-NEXT: %[[TERM:.+]] = arith.mulf %[[DY:.+]], %[[HAT]]
+// CHECK-NEXT: arith.addf %{{.+}}, %[[TERM]]
+// CHECK-NEXT: arith.addf %{{.+}}, %[[DY]]
+// CHECK-NOT: "reduction"
+// CHECK: linalg.generic {{.*}} ["parallel"]{{.*}} ins(%[[SUMS]]#0, %[[SUMS]]#1
+// CHECK: linalg.generic {{.*}} ["parallel", "parallel", "parallel"]
+// CHECK: %[[PART:.+]] = math.fma
+// CHECK: %[[DX:.+]] = math.fma %{{.+}}, %{{.+}}, %[[PART]]
+// CHECK-NEXT: linalg.yield %[[DX]]
+// CHECK: return %{{.+}}, %[[SUMS]]#0, %[[SUMS]]#1
+func.func @batch_norm_backward(%dy: tensor<4x8x9xf32>, %x: tensor<4x8x9xf32>, %m: tensor<8xf32>, %r: tensor<8xf32>,
+                               %g: tensor<8xf32>) -> (tensor<4x8x9xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %dx, %dg, %db = norm.batch_norm_training_backward %dy, %x mean(%m : tensor<8xf32>) rstd(%r : tensor<8xf32>)
+    scale(%g : tensor<8xf32>) axes [0, 2] epsilon inside_sqrt 1.0e-5
+    : tensor<4x8x9xf32>, tensor<4x8x9xf32> -> tensor<4x8x9xf32> dscale(tensor<8xf32>) dshift(tensor<8xf32>)
+  return %dx, %dg, %db : tensor<4x8x9xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
+// dscale of a narrow x has x^ as the forward op rounds it, dx has not.
+// CHECK-LABEL: func @narrow_batch_norm_backward
+// CHECK-COUNT-2: linalg.generic {{.*}} ["reduction", "parallel", "reduction"]
+// CHECK: return
+func.func @narrow_batch_norm_backward(%dy: tensor<4x8x9xbf16>, %x: tensor<4x8x9xbf16>, %m: tensor<8xf32>, %r: tensor<8xf32>,
+                                      %g: tensor<8xbf16>) -> (tensor<4x8x9xbf16>, tensor<8xbf16>) {
+  %dx, %dg = norm.batch_norm_training_backward %dy, %x mean(%m : tensor<8xf32>) rstd(%r : tensor<8xf32>)
+    scale(%g : tensor<8xbf16>) axes [0, 2] epsilon inside_sqrt 1.0e-5 affine_in result
+    : tensor<4x8x9xbf16>, tensor<4x8x9xbf16> -> tensor<4x8x9xbf16> dscale(tensor<8xbf16>)
+  return %dx, %dg : tensor<4x8x9xbf16>, tensor<8xbf16>
+}

@@ -61,7 +61,7 @@ func.func @around(%x: tensor<700x40xf32>) -> tensor<700x40xf32> {
 
 // A gradient needs one sweep of sums, given the statistics, and is then as much.
 // CHECK-LABEL: func @gradient
-// CHECK: scf.forall {{.*}} in (15) {{.*}} -> (tensor<15x40xf32>, tensor<15x40xf32>, tensor<15x40xf32>, tensor<15x40xf32>)
+// CHECK: scf.forall {{.*}} in (15) {{.*}} -> (tensor<15x40xf32>, tensor<15x40xf32>)
 // CHECK: scf.forall
 // CHECK-NOT: scf.if
 // CHECK: scf.forall {{.*}} = (0) to (700) step (2){{.*}} -> (tensor<700x40xf32>)
