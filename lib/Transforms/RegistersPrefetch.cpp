@@ -24,6 +24,10 @@ using namespace mlir::norm;
 /// How far ahead at least: what memory delivers while it is waited for.
 static constexpr int64_t kAheadBytes = 4096;
 
+/// The most of the next tile that is fetched by one of many images, which fill
+/// the cache themselves.
+static constexpr int64_t kMostNextBytes = 262144;
+
 Operation *norm::getSweep(VectorTransferOpInterface access) {
   auto loop = dyn_cast<scf::ForOp>(access->getParentOp());
   if (!loop)
@@ -42,6 +46,10 @@ Operation *norm::getSweep(VectorTransferOpInterface access) {
   };
   return llvm::any_of(access.getIndices(), isIndex) ? loop.getOperation()
                                                     : access.getOperation();
+}
+
+static int64_t countBytes(VectorType type) {
+  return type.getNumElements() * type.getElementTypeBitWidth() / 8;
 }
 
 namespace {
@@ -130,6 +138,8 @@ public:
         reads.push_back(read);
     });
     for (vector::TransferReadOp read : reads)
+      stepBytes[getSweep(read)] += countBytes(read.getVectorType());
+    for (vector::TransferReadOp read : reads)
       fetch(read);
   }
 
@@ -159,7 +169,8 @@ private:
                 const Counter &counter) {
     IRMapping mapping;
     builder.setInsertionPoint(sweep);
-    mapping.map(counter.value, later(read, sweep, counter));
+    mapping.map(counter.value, inLastImages(sweep, later(read, sweep, counter),
+                                            counter.value));
     // A view made inside the sweep is made again there.
     Value base = read.getBase();
     Operation *view = base.getDefiningOp();
@@ -177,9 +188,7 @@ private:
   /// that of the last step at most.
   Value later(vector::TransferReadOp read, Operation *sweep,
               const Counter &counter) {
-    VectorType type = read.getVectorType();
-    int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8,
-            count = 1;
+    int64_t bytes = countBytes(read.getVectorType()), count = 1;
     for (Operation *op = sweep; op != tiles; op = op->getParentOp()) {
       auto loop = dyn_cast<scf::ForOp>(op);
       if (!loop || loop->hasAttr(kStrategyAttrName))
@@ -201,6 +210,43 @@ private:
     return arith::MinSIOp::create(
         builder, loc,
         arith::AddIOp::create(builder, loc, counter.value, distance), last);
+  }
+
+  /// Where a tile is several sweeps, over images: `next` in those over the last
+  /// images, which read kMostNextBytes together, and `current` before. What a
+  /// sweep reads itself needs no fetching.
+  Value inLastImages(Operation *sweep, Value next, Value current) {
+    SmallVector<scf::ForOp> loops;
+    for (Operation *op = sweep; op != tiles && !op->hasAttr(kStrategyAttrName);
+         op = op->getParentOp())
+      if (auto loop = dyn_cast<scf::ForOp>(op))
+        loops.push_back(loop);
+    if (loops.empty() || loops.back() == sweep)
+      return next;
+    scf::ForOp images = loops.pop_back_val();
+    Location loc = sweep->getLoc();
+    auto index = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(builder, loc, value);
+    };
+    auto times = [&](Value a, Value b) {
+      return builder.createOrFold<arith::MulIOp>(loc, a, b);
+    };
+    auto countSteps = [&](scf::ForOp loop, Value from) -> Value {
+      Value span =
+          builder.createOrFold<arith::SubIOp>(loc, loop.getUpperBound(), from);
+      return builder.createOrFold<arith::DivUIOp>(loc, span, loop.getStep());
+    };
+    Value bytes = index(stepBytes.lookup(sweep));
+    for (scf::ForOp loop : loops)
+      bytes = times(bytes, countSteps(loop, loop.getLowerBound()));
+    Value all = times(bytes, countSteps(images, images.getLowerBound()));
+    std::optional<int64_t> known = getConstantIntValue(all);
+    if (known && *known <= kMostNextBytes)
+      return next;
+    Value left = times(bytes, countSteps(images, images.getInductionVar()));
+    Value isNear = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::ule, left, index(kMostNextBytes));
+    return arith::SelectOp::create(builder, loc, isNear, next, current);
   }
 
   /// One op for each line that a vector at `indices` of `base` touches, if it
@@ -244,6 +290,8 @@ private:
   OpBuilder &builder;
   scf::ForallOp tiles;
   int64_t level;
+  /// What a step of a sweep fetches for the next tile.
+  DenseMap<Operation *, int64_t> stepBytes;
 };
 } // namespace
 

@@ -146,6 +146,7 @@ private:
                             StepFn terms);
   Value accumulate(vector::CombiningKind kind, Value sum, Value term,
                    Value neutral = {});
+  bool startsFromLast(ArrayRef<int> axes);
   /// Writes what is left of the outputs at a step along the first `depth` of
   /// `axes`, and returns the destinations. Each output varies along the first
   /// few of `axes` and is written at a step along those.

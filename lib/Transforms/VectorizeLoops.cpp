@@ -209,6 +209,14 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
       });
 }
 
+/// Whether what is written goes from the last step along `axes` to the first:
+/// the last images of a channel are what its sums have left in the caches.
+bool TileEmitter::startsFromLast(ArrayRef<int> axes) {
+  int axis = axes.front();
+  return isCpu && axes.size() > 1 && !program.isColumns(axis) &&
+         program.getAxis(axis).isReduced;
+}
+
 FailureOr<SmallVector<Value>> TileEmitter::writeOver(ArrayRef<int> axes,
                                                      unsigned depth, Step &step,
                                                      ValueRange sources,
@@ -238,8 +246,17 @@ FailureOr<SmallVector<Value>> TileEmitter::writeOver(ArrayRef<int> axes,
         if (steps && areCutBy(axes[depth], inner))
           return sharedWrites(axes[depth], split, *steps, inner,
                               innerDestinations, body);
+        if (!startsFromLast(axes.drop_front(depth)))
+          return forLoop(index(0), split.wholeEnd, split.width,
+                         innerDestinations, body);
+        Value last =
+            builder.createOrFold<arith::SubIOp>(loc, split.wholeEnd, index(1));
         return forLoop(index(0), split.wholeEnd, split.width, innerDestinations,
-                       body);
+                       [&](Value number, ValueRange carried) {
+                         return body(
+                             arith::SubIOp::create(builder, loc, last, number),
+                             carried);
+                       });
       },
       [&](Step &next, ValueRange carried) {
         return writeOver(axes, depth + 1, next, inner, carried);

@@ -101,3 +101,37 @@ func.func @slab(%x: memref<16x64x64xf32>, %y: memref<16x64x64xf32>) {
   } {norm.strategy = #norm.cpu<rows = 1, columns = 16, parallel = true, prefetch = 2>}
   return
 }
+
+// -----
+
+// Of a channel that may fill the cache, its last images fetch what the next one
+// has in their place, 256 KiB of it; those before fetch what they read anyway.
+// CHECK-LABEL: func @large_slab
+// CHECK: scf.forall (%[[C:.*]]) in (64)
+// CHECK: scf.for %[[N:.*]] = %c0 to %c16 step %c1
+// CHECK: %[[NEXT:.*]] = arith.minsi %{{.*}}, %c63
+// CHECK: %[[IMAGES:.*]] = arith.subi %c16, %[[N]]
+// CHECK: %[[BYTES:.*]] = arith.muli %[[IMAGES]], %c65536
+// CHECK: %[[FITS:.*]] = arith.cmpi ule, %[[BYTES]], %c262144
+// CHECK: %[[OF:.*]] = arith.select %[[FITS]], %[[NEXT]], %[[C]]
+// CHECK: memref.subview %{{.*}}[0, %[[OF]], 0] [16, 1, 16384]
+// CHECK: memref.prefetch
+// CHECK: return
+func.func @large_slab(%x: memref<16x64x16384xf32>, %y: memref<16x64x16384xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %c16384 = arith.constant 16384 : index
+  %z = arith.constant 0.0 : f32
+  scf.forall (%c) = (0) to (64) step (1) {
+    %xc = memref.subview %x[0, %c, 0] [16, 1, 16384] [1, 1, 1] : memref<16x64x16384xf32> to memref<16x1x16384xf32, strided<[1048576, 16384, 1], offset: ?>>
+    %yc = memref.subview %y[0, %c, 0] [16, 1, 16384] [1, 1, 1] : memref<16x64x16384xf32> to memref<16x1x16384xf32, strided<[1048576, 16384, 1], offset: ?>>
+    scf.for %n = %c0 to %c16 step %c1 {
+      scf.for %j = %c0 to %c16384 step %c16 {
+        %a = vector.transfer_read %xc[%n, %c0, %j], %z {in_bounds = [true]} : memref<16x1x16384xf32, strided<[1048576, 16384, 1], offset: ?>>, vector<16xf32>
+        vector.transfer_write %a, %yc[%n, %c0, %j] {in_bounds = [true]} : vector<16xf32>, memref<16x1x16384xf32, strided<[1048576, 16384, 1], offset: ?>>
+      }
+    }
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 16, parallel = true, prefetch = 2>}
+  return
+}

@@ -148,3 +148,18 @@ func.func @huge(%x: tensor<4611686018427387904xf32>) -> tensor<46116860184273879
   %y = norm.rms_norm %x axes [0] epsilon inside_sqrt 1.0e-05 : tensor<4611686018427387904xf32> -> tensor<4611686018427387904xf32>
   return %y : tensor<4611686018427387904xf32>
 }
+
+// -----
+
+// Images are written from the last one on, which the sums have read last.
+// CHECK-LABEL: func @images
+// CHECK: scf.for %[[N:.*]] = %c0 to %c5 step %c1 {{.*}} -> (vector<1x32xf32>)
+// CHECK:   vector.transfer_read %{{.*}}[%[[N]], %c0, %{{.*}}]
+// CHECK: scf.for %[[M:.*]] = %c0 to %c5 step %c1 {{.*}} -> (tensor<5x1x320xf32>)
+// CHECK:   %[[FROM_LAST:.*]] = arith.subi %c4, %[[M]]
+// CHECK:   vector.transfer_read %{{.*}}[%[[FROM_LAST]], %c0, %{{.*}}]
+// CHECK:   vector.transfer_write %{{.*}}, %{{.*}}[%[[FROM_LAST]], %c0, %{{.*}}]
+func.func @images(%x: tensor<5x3x320xf32>) -> tensor<5x3x320xf32> {
+  %y = norm.rms_norm %x axes [0, 2] epsilon inside_sqrt 1.0e-6 : tensor<5x3x320xf32> -> tensor<5x3x320xf32>
+  return %y : tensor<5x3x320xf32>
+}
