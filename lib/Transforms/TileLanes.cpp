@@ -610,6 +610,7 @@ scf::ForallOp LaneTiler::apply() {
                            strategy.getParallel(), /*range=*/0,
                            strategy.getSerialBytes(), strategy.getStreamBytes(),
                            strategy.getPrefetch(), /*split=*/false));
+  loop->setAttr(kMirroredAttrName, rewriter.getUnitAttr());
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(loop.getTerminator());
   Tile tile = wholeTile();

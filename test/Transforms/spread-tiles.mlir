@@ -73,3 +73,31 @@ func.func @small(%y: memref<8x4xf32>, %v: f32) {
   } {norm.strategy = #norm.cpu<rows = 1, columns = 4, parallel = true, serial_bytes = 1000>}
   return
 }
+
+// A thread takes the share of its mirror image, whose tiles are the rows that it
+// summed in a loop before, and are taken in the other order.
+// CHECK-LABEL: func @mirrored
+// CHECK: omp.parallel {
+// CHECK: %[[T:.*]] = func.call @omp_get_num_threads() : () -> i32
+// CHECK: %[[THREADS:.*]] = arith.index_cast %[[T]]
+// CHECK: %[[I:.*]] = func.call @omp_get_thread_num() : () -> i32
+// CHECK: %[[THREAD:.*]] = arith.index_cast %[[I]]
+// CHECK: %[[NEXT:.*]] = arith.addi %[[THREAD]], %c1
+// CHECK: arith.subi %[[THREADS]], %[[NEXT]]
+// CHECK: arith.subi %[[THREADS]], %[[THREAD]]
+// CHECK-NOT: omp.wsloop
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c2
+// CHECK: memref.store
+// CHECK: llvm.call_intrinsic "llvm.x86.sse.sfence"
+// CHECK-NEXT: omp.terminator
+// CHECK-NOT: norm.
+// CHECK: return
+// SERIAL-LABEL: func @mirrored
+// SERIAL: scf.for %{{.*}} = %c0{{.*}} to %c8
+func.func @mirrored(%y: memref<8x4xf32>, %v: f32) {
+  %c0 = arith.constant 0 : index
+  scf.forall (%i) = (0) to (8) step (2) {
+    memref.store %v, %y[%i, %c0] : memref<8x4xf32>
+  } {norm.mirrored, norm.strategy = #norm.cpu<rows = 2, columns = 4, parallel = true>, norm.streams}
+  return
+}

@@ -29,7 +29,7 @@
 // CHECK-DAG: affine.apply #[[$IMAGE]](%[[A]])
 // CHECK-DAG: affine.apply #[[$ROW]](%[[C]])
 // CHECK:   tensor.extract_slice %[[X]]{{.*}} [1, 1, 4, 256] [1, 1, 1, 1]
-// CHECK: } {norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2>}
+// CHECK: } {norm.mirrored, norm.strategy = #norm.cpu<rows = 4, columns = 32, parallel = true, stream_bytes = 4194304, prefetch = 2>}
 func.func @channels(%x: tensor<16x56x56x256xf32>) -> tensor<16x56x56x256xf32> {
   %y = norm.batch_norm_training %x axes [0, 1, 2] epsilon inside_sqrt 1.0e-5
     : tensor<16x56x56x256xf32> -> tensor<16x56x56x256xf32>
@@ -65,6 +65,7 @@ func.func @around(%x: tensor<700x40xf32>) -> tensor<700x40xf32> {
 // CHECK: scf.forall
 // CHECK-NOT: scf.if
 // CHECK: scf.forall {{.*}} = (0) to (700) step (2){{.*}} -> (tensor<700x40xf32>)
+// CHECK: } {norm.mirrored
 func.func @gradient(%dy: tensor<700x40xf32>, %x: tensor<700x40xf32>, %m: tensor<40xf32>, %r: tensor<40xf32>,
                     %g: tensor<40xf32>) -> (tensor<700x40xf32>, tensor<40xf32>, tensor<40xf32>) {
   %dx, %dg, %db = norm.batch_norm_training_backward %dy, %x mean(%m : tensor<40xf32>) rstd(%r : tensor<40xf32>)
