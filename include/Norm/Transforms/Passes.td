@@ -200,7 +200,8 @@ def SpreadTilesPass : Pass<"norm-spread-tiles"> {
     where the strategy names `serial_bytes`, one thread takes all of a loop that
     touches no more (OpenMP's `if`). Others become `scf.for`. Where results are
     stored past the caches (`norm.streams`), every thread ends with a store
-    fence.
+    fence. In a loop from the last rows to the first (`norm.mirrored`), threads take
+    runs in the opposite order, so that each gets rows that it has had before.
   }];
   let options = [
     Option<"threads", "threads", "bool", "true",
