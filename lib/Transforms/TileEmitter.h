@@ -80,6 +80,8 @@ struct AxisSplit {
   Value wholeEnd, end;
   /// Number of whole steps, when static.
   std::optional<int64_t> wholeSteps;
+  /// The most that there can be, where that is known.
+  std::optional<int64_t> mostSteps;
   bool hasWhole, hasRest;
 };
 

@@ -38,6 +38,17 @@ bool norm::hasVectorLayout(Value tensor) {
   return !element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 == 0;
 }
 
+std::optional<int64_t> TileAxis::getMostExtent() const {
+  if (auto value = dyn_cast_if_present<Value>(extent))
+    if (FailureOr<int64_t> bound =
+            ValueBoundsConstraintSet::computeConstantBound(
+                presburger::BoundType::UB, value, /*stopCondition=*/nullptr,
+                /*closedUB=*/true);
+        succeeded(bound))
+      return *bound;
+  return getStaticExtent();
+}
+
 FailureOr<TileProgram> TileProgram::analyze(scf::ForallOp loop, int64_t rows,
                                             int64_t columns, bool isRange) {
   TileProgram program;

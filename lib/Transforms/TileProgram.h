@@ -43,6 +43,9 @@ struct TileAxis {
   std::optional<int64_t> getStaticExtent() const {
     return getConstantIntValue(extent);
   }
+  /// The most that the extent can be; nullopt if that is not known. A sample
+  /// has few columns, however many it is taken from.
+  std::optional<int64_t> getMostExtent() const;
 };
 
 /// A part of a tensor that the tile computes: element b along the innermost

@@ -105,7 +105,9 @@ AxisSplit TileEmitter::splitAxis(int axis) {
   split.hasRest = split.width > 1 &&
                   (extent ? *extent % split.width != 0 : !columnsAreWhole);
   if (extent)
-    split.wholeSteps = *extent / split.width;
+    split.wholeSteps = split.mostSteps = *extent / split.width;
+  else if (std::optional<int64_t> most = program.getAxis(axis).getMostExtent())
+    split.mostSteps = *most / split.width;
   if (!split.hasRest)
     return split;
   split.wholeEnd = extent ? index(*split.wholeSteps * split.width)
@@ -189,10 +191,11 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
   return walkAxis(
       axis, step, neutral,
       [&](const AxisSplit &split, LoopFn body) {
-        int64_t levels = chainLevels(split.wholeSteps);
         if (std::optional<int64_t> steps = stepsOfShare(axes))
-          return sharedSums(levels, split, *steps, neutral, kinds, body);
-        if (!split.wholeSteps && isCpu)
+          return sharedSums(chainLevels(split.wholeSteps), split, *steps,
+                            neutral, kinds, body);
+        int64_t levels = chainLevels(split.mostSteps);
+        if (!split.wholeSteps && levels > 1 && isCpu)
           return shortOrBlocked(levels, split, neutral, kinds, body);
         return blockedLoop(levels, index(0), split.wholeEnd, split.width,
                            neutral, neutral, kinds, body);

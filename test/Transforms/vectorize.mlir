@@ -163,3 +163,20 @@ func.func @images(%x: tensor<5x3x320xf32>) -> tensor<5x3x320xf32> {
   %y = norm.rms_norm %x axes [0, 2] epsilon inside_sqrt 1.0e-6 : tensor<5x3x320xf32> -> tensor<5x3x320xf32>
   return %y : tensor<5x3x320xf32>
 }
+
+// -----
+
+// A sample has 64 columns at most, and so one loop, however long a row is. Sums
+// over a row have the levels that its length needs.
+// CHECK-LABEL: func @sampled
+// CHECK: affine.min
+// CHECK: scf.if
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c32 iter_args({{.*}}) -> (vector<4x32xf32>)
+// CHECK-NOT: scf.if
+// CHECK: vector.multi_reduction <add>, %{{.*}} : vector<4x32xf32> to vector<4xf32>
+// CHECK: scf.if {{.*}} -> (vector<4x32xf32>, vector<4x32xf32>)
+// CHECK: step %c33554432
+func.func @sampled(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<?x?xf32> -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}
