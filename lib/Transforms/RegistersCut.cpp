@@ -190,7 +190,8 @@ void Streamer::cut(StoringSweep &sweep) {
   bytes.push_back(
       arith::AndIOp::create(rewriter, loc, address, index(width - 1)));
   Value streams = areWholeLines(bytes);
-  if (liesApart(plain)) {
+  bool apart = liesApart(plain);
+  if (apart) {
     Value isWorth = isLongOrWhole(address, sweep.end, width);
     streams = arith::AndIOp::create(rewriter, loc, streams, isWorth);
   }
@@ -231,6 +232,8 @@ void Streamer::cut(StoringSweep &sweep) {
   cloneMasked(plain, from, count);
 
   rewriter.moveOpBefore(plain, branch.elseBlock(), branch.elseBlock()->begin());
+  if (isLarge && !apart)
+    dropFetches(plain);
   for (vector::TransferWriteOp write : sweep.writes)
     storeLines(
         cast<vector::TransferWriteOp>(mapping.lookup(write.getOperation())));

@@ -218,6 +218,14 @@ void Streamer::duplicate(StoringSweep &sweep) {
   for (vector::TransferWriteOp write : sweep.writes)
     storeLines(
         cast<vector::TransferWriteOp>(mapping.lookup(write.getOperation())));
+  if (isLarge)
+    dropFetches(sweep.op);
+}
+
+/// What is small is in the caches, before a sweep that runs where the loop is
+/// not large.
+void Streamer::dropFetches(Operation *sweep) {
+  sweep->walk([&](memref::PrefetchOp fetch) { rewriter.eraseOp(fetch); });
 }
 
 Value norm::hideBits(OpBuilder &builder, Value vector) {

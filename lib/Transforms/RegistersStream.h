@@ -44,6 +44,7 @@ private:
   bool decideSize();
   Value startAddress(vector::TransferWriteOp write);
   Value openPitch(vector::TransferWriteOp write);
+  void dropFetches(Operation *sweep);
   Value areWholeLines(ArrayRef<Value> bytes);
   void duplicate(StoringSweep &sweep);
   void storeLines(vector::TransferWriteOp write);

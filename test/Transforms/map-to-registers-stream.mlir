@@ -57,7 +57,8 @@ func.func @static(%x: memref<4096x4096xf32>, %r: memref<4096x4096xf32>, %y: memr
 // -----
 
 // Bytes, pitch and pointer are left to run time, the first before the loop. The
-// masked rest belongs to the plain form. A sequential loop is marked too.
+// masked rest belongs to the plain form, which fetches nothing: it runs where
+// the loop is small. A sequential loop is marked too.
 // CHECK-LABEL: func @dynamic
 // CHECK-SAME: %[[X:.*]]: memref<?x?xf32, strided<[?, 1], offset: ?>>, %[[Y:[a-z0-9]*]]: memref
 // CHECK: %[[LARGE:.*]] = arith.cmpi ugt, %{{.*}}, %c4194304
@@ -65,9 +66,11 @@ func.func @static(%x: memref<4096x4096xf32>, %r: memref<4096x4096xf32>, %y: memr
 // CHECK: %[[ALIGNED:.*]] = arith.cmpi eq
 // CHECK: %[[OPEN:.*]] = arith.andi %[[LARGE]], %[[ALIGNED]]
 // CHECK: scf.if %[[OPEN]] {
+// CHECK: memref.prefetch
 // CHECK-COUNT-4: vector.store {{.*}} {alignment = 64 : i64, nontemporal = true}
 // CHECK: vector.transfer_write
 // CHECK: } else {
+// CHECK-NOT: memref.prefetch
 // CHECK: vector.transfer_write
 // CHECK: scf.if
 // CHECK: vector.transfer_write {{.*}}, %{{.*}}[{{.*}}], %{{.*}} {in_bounds
@@ -87,7 +90,7 @@ func.func @dynamic(%x: memref<?x?xf32, strided<[?, 1], offset: ?>>, %y: memref<?
     }
     %a = vector.transfer_read %xi[%c0, %whole], %z, %mask {in_bounds = [true, true]} : memref<2x?xf32, strided<[?, 1], offset: ?>>, vector<2x32xf32>
     vector.transfer_write %a, %yi[%c0, %whole], %mask {in_bounds = [true, true]} : vector<2x32xf32>, memref<2x?xf32, strided<[?, 1], offset: ?>>
-  } {norm.strategy = #norm.cpu<rows = 2, columns = 32, parallel = false, stream_bytes = 4194304>}
+  } {norm.strategy = #norm.cpu<rows = 2, columns = 32, parallel = false, stream_bytes = 4194304, prefetch = 2>}
   return
 }
 
