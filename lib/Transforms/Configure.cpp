@@ -219,6 +219,10 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     if (elements && *elements > 64 && *elements <= 256 && isInMemory &&
         bits >= 32)
       most = 2;
+    // Rows of any length: four gain little where they keep memory busy, and
+    // lose elsewhere, but of narrow types.
+    if (!elements && bits >= 32)
+      most = 2;
     if (elements && *elements > 512) {
       // Two rows are enough to share loads, and leave registers for what a
       // residual form reads and writes beside and for narrow types, which come

@@ -58,7 +58,7 @@ func.func @shapes(%a: tensor<4096x1023xf32>, %b: tensor<4096x4096xf32>, %c: tens
 
 // What only run time knows is decided there.
 // CHECK-LABEL: func @dynamic
-// CHECK: #norm.cpu<rows = 4, columns = 32, parallel = true, serial_bytes = 262144, stream_bytes = 4194304, prefetch = 2>
+// CHECK: #norm.cpu<rows = 2, columns = 32, parallel = true, serial_bytes = 262144, stream_bytes = 4194304, prefetch = 2>
 // REMARK: {{.*}}on all threads above 262144 bytes; results stored past the caches above 4194304 bytes; the next tile fetched into cache 2
 func.func @dynamic(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %y = norm.rms_norm %x axes [1] epsilon none : tensor<?x?xf32> -> tensor<?x?xf32>

@@ -88,7 +88,7 @@ func.func @lanes(%x: tensor<7x64xf32>) -> tensor<7x64xf32> {
 // CHECK: %[[BOTH:.*]] = arith.andi %{{.*}}, %[[ARE_WHOLE]]
 // CHECK: scf.if %[[BOTH]]
 // CHECK-NOT: create_mask
-// CHECK: vector.transfer_write {{.*}} : vector<4x32xf32>
+// CHECK: vector.transfer_write {{.*}} : vector<2x32xf32>
 // CHECK: } else {
 // CHECK: %[[WHOLE:.*]] = arith.subi %[[N]], %[[REST]]
 // CHECK: scf.for
@@ -171,10 +171,10 @@ func.func @images(%x: tensor<5x3x320xf32>) -> tensor<5x3x320xf32> {
 // CHECK-LABEL: func @sampled
 // CHECK: affine.min
 // CHECK: scf.if
-// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c32 iter_args({{.*}}) -> (vector<4x32xf32>)
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c32 iter_args({{.*}}) -> (vector<2x32xf32>)
 // CHECK-NOT: scf.if
-// CHECK: vector.multi_reduction <add>, %{{.*}} : vector<4x32xf32> to vector<4xf32>
-// CHECK: scf.if {{.*}} -> (vector<4x32xf32>, vector<4x32xf32>)
+// CHECK: vector.multi_reduction <add>, %{{.*}} : vector<2x32xf32> to vector<2xf32>
+// CHECK: scf.if {{.*}} -> (vector<2x32xf32>, vector<2x32xf32>)
 // CHECK: step %c33554432
 func.func @sampled(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<?x?xf32> -> tensor<?x?xf32>
