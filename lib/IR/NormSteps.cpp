@@ -200,10 +200,10 @@ static Sample sampleFirst(RowBuilder &rows, Value x) {
   return sample;
 }
 
-/// Elements from all over the outer axes, which are reduced: many kept ones
-/// share what they cost, and one of them off its mean has all sums taken again.
-/// About kSample, at least four along each axis that has them; axes that have
-/// few leave more to the first and the last.
+/// Elements from all over the reduced axes, of which the inner ones are kept:
+/// many of these share what they cost, and one of them off its mean has all
+/// sums taken again. About kSample, at least four along each axis that has
+/// them; axes that have few leave more to the first and the last.
 static Sample sampleSpread(RowBuilder &rows, Value x) {
   constexpr int64_t kSample = 128, kFewest = 4;
   OpBuilder &b = rows.builder;
@@ -246,18 +246,19 @@ static Sample sampleSpread(RowBuilder &rows, Value x) {
   return sample;
 }
 
-/// Whether the reduced axes are the outer ones, and the others side by side.
-static bool reducesOuterAxes(RowBuilder &rows) {
+/// Whether the reduced axes are neighbours, and the inner ones are kept.
+static bool keepsInnerAxes(RowBuilder &rows) {
   return !rows.op.getGroupedAxis() &&
          rows.reduced.back() + 1 < rows.op.getRank() &&
-         rows.reduced.back() + 1 == int64_t(rows.reduced.size());
+         rows.reduced.back() - rows.reduced.front() + 1 ==
+             int64_t(rows.reduced.size());
 }
 
 /// The mean of some elements of each row.
 static Value buildSampleMean(RowBuilder &rows, const Source &source) {
   Value x = source.inputs.front().tensor;
   Sample sample =
-      reducesOuterAxes(rows) ? sampleSpread(rows, x) : sampleFirst(rows, x);
+      keepsInnerAxes(rows) ? sampleSpread(rows, x) : sampleFirst(rows, x);
   Source some = source;
   if (!sample.isWhole)
     for (Indexed &input : some.inputs)

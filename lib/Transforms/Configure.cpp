@@ -105,8 +105,8 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                "strategy",
                explain(plan, bytes, isSpread, isParallel, chosenRows,
                        chosenColumns, stream, prefetch) +
-                   (sumsOverOuterAxes(op) ? "; the outer axes are reduced, in "
-                                            "ranges of rows merged in order"
+                   (isWorthRanges(op) ? "; rows of the inner axes are summed "
+                                        "in ranges merged in order"
                     : isSplit ? "; there are few tiles, of which threads share "
                                 "each"
                               : ""));
@@ -114,9 +114,9 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
 
   /// Rows of a partial sum, from where sums run alone: it decides bits.
   static int64_t chooseRange(RowOpInterface op) {
-    return sumsOverOuterAxes(op) ? kMostLaneRows
-           : sumsOverRanges(op)  ? kRangeRows
-                                 : 0;
+    return isWorthRanges(op)    ? kMostLaneRows
+           : sumsOverRanges(op) ? kRangeRows
+                                : 0;
   }
 
   std::string explain(const TilePlan &plan, std::optional<int64_t> bytes,
@@ -188,7 +188,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                      std::optional<int64_t> bytes) const {
     // What the loop takes that applies the statistics. x and dy of more rows
     // leave no registers.
-    if (sumsOverOuterAxes(op))
+    if (isWorthRanges(op))
       return isa<NormBackwardOpInterface>(op.getOperation()) ? 2 : kAppliedRows;
     if (!plan.rowAxis || op.getGroupedAxis())
       return 1;
@@ -270,7 +270,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
                          std::optional<int64_t> bytes,
                          int64_t chosenRows) const {
     constexpr int64_t kFirstCacheBytes = 12288;
-    if (sumsOverOuterAxes(op))
+    if (isWorthRanges(op))
       return 2;
     if (!plan.rowAxis || plan.reducesNothing)
       return 0;
@@ -322,8 +322,8 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
 
   static bool hasSeveralTiles(RowOpInterface op, const TilePlan &plan,
                               int64_t rows) {
-    std::optional<int64_t> steps = countSteps(
-        op, sumsOverOuterAxes(op) ? op.getReducedAxes() : plan.loopAxes);
+    std::optional<int64_t> steps =
+        countSteps(op, isWorthRanges(op) ? axesAboveRows(op) : plan.loopAxes);
     return !steps || *steps > (op.getGroupedAxis() ? 1 : rows);
   }
 

@@ -188,7 +188,7 @@ FailureOr<scf::ForallOp> Tiler::run() {
 static TiledNorm describe(RowOpInterface op) {
   // The last loop has some rows, and knows no sums.
   if (isTiledByLanes(op))
-    return {op.getRank(), op.getReducedAxes(), {}};
+    return {op.getRank(), axesAboveRows(op), {}};
   TilePlan plan = TilePlan::get(op);
   TiledNorm norm{op.getRank(), plan.loopAxes, {}};
   if (!plan.reducesNothing && !op.getGroupedAxis() &&

@@ -5,16 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A batch norm of channel-last data reduces the outer axes and keeps the inner
-// ones. A tile of a few channels would read a part of each line; a tile that
-// reads lines as they lie has rows of all channels, and not all of their
-// sums. So the op is decomposed as a whole, and each step becomes a loop:
+// A norm of channel-last data keeps the inner axes. A tile of a few channels
+// would read a part of each line; a tile that reads lines as they lie has rows
+// of all channels, and not all of their sums. So the op is decomposed as a
+// whole, and each step becomes a loop:
 //
 //   %m = scf.forall (%j) in (%channels)       a sample, and other small things
 //   %parts = scf.forall (%p) in (%ranges)     sums over the rows of range p
 //   %S, %Q = scf.forall (%j) in (%channels)   sum over p of parts[p, j]
 //   scf.if %any { the same about another m }  where some channel needs it
 //   %y = scf.forall (%r) in (%rows)           what has all axes
+//
+// Axes around the reduced ones, as that of images of an instance norm, are one
+// more loop around each: a range lies in one image. Of images of few rows a
+// tile of lanes has all sums, as it has in the other forms of norms, with the
+// same bits; where the rows are counted at run time, a branch decides that.
 //
 // Elementwise ops over all axes are computed again in each loop that needs
 // them. The last loop goes backwards: the last rows that were summed are what
@@ -26,6 +31,7 @@
 
 #include "LowerToLinalg.h"
 #include "TileNeighbours.h"
+#include "TilePlan.h"
 #include "TileProgram.h"
 #include "TileRanges.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -66,6 +72,8 @@ public:
       : op(op), strategy(strategy), rewriter(rewriter), loc(op.getLoc()) {
     reduced = op.getReducedAxes();
     kept = op.getKeptAxes();
+    above = axesAboveRows(op);
+    outer = llvm::to_vector(llvm::seq<int64_t>(0, reduced.front()));
     all = llvm::to_vector(llvm::seq<int64_t>(0, op.getRank()));
   }
 
@@ -91,6 +99,7 @@ private:
 
   // The loops.
   void keepLanes(ArrayRef<linalg::GenericOp> ops);
+  SmallVector<Value> valuesReadAfter(ArrayRef<linalg::GenericOp> ops);
   void sumRows(ArrayRef<linalg::GenericOp> sums);
   SmallVector<Value> sumRanges(ArrayRef<linalg::GenericOp> sums,
                                ValueRange memory, ValueRange destinations);
@@ -100,6 +109,8 @@ private:
                      SmallVectorImpl<std::pair<Value, Value>> &pairs,
                      SmallVectorImpl<Value> &earlier);
   Value differ(ArrayRef<std::pair<Value, Value>> pairs);
+  void sumInRanges();
+  void sumFewOrMany();
   scf::ForallOp apply();
 
   // Tiles.
@@ -128,8 +139,8 @@ private:
   LaneLoop::Options laneOptions() {
     return {strategy.getColumns(), strategy.getParallel(), kSerialBytes};
   }
-  Sizes keptExtents() {
-    return llvm::map_to_vector(kept,
+  Sizes extents(ArrayRef<int64_t> axes) {
+    return llvm::map_to_vector(axes,
                                [&](int64_t axis) { return domain[axis].size; });
   }
 
@@ -138,6 +149,8 @@ private:
   RewriterBase &rewriter;
   Location loc;
   SmallVector<int64_t> reduced, kept, all;
+  /// The axes outside of rows: kept ones, then the reduced ones.
+  SmallVector<int64_t> above, outer;
   SmallVector<Range> domain;
   RowRanges ranges;
   /// What the op decomposes to: all ops, those with work, and its results.
@@ -381,19 +394,25 @@ void LaneTiler::insert(Value tile, Value destination, ArrayRef<OpFoldResult> at,
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// Computes ops over the kept axes, on lanes of them.
-void LaneTiler::keepLanes(ArrayRef<linalg::GenericOp> ops) {
-  SmallVector<Value> values, destinations;
+/// What ops compute for others.
+SmallVector<Value> LaneTiler::valuesReadAfter(ArrayRef<linalg::GenericOp> ops) {
+  SmallVector<Value> values;
   for (linalg::GenericOp generic : ops)
     for (Value result : generic->getResults())
       if (llvm::is_contained(results, result) ||
           llvm::any_of(result.getUsers(), [&](Operation *user) {
             return !llvm::is_contained(ops, user);
-          })) {
+          }))
         values.push_back(result);
-        destinations.push_back(emptyOf(result, keptExtents()));
-      }
-  LaneLoop lanes = LaneLoop::create(rewriter, loc, keptExtents(), destinations,
+  return values;
+}
+
+/// Computes ops over the kept axes, on lanes of them.
+void LaneTiler::keepLanes(ArrayRef<linalg::GenericOp> ops) {
+  SmallVector<Value> values = valuesReadAfter(ops), destinations;
+  for (Value value : values)
+    destinations.push_back(emptyOf(value, extents(kept)));
+  LaneLoop lanes = LaneLoop::create(rewriter, loc, extents(kept), destinations,
                                     laneOptions());
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(lanes.loop.getTerminator());
@@ -425,12 +444,14 @@ SmallVector<Value> LaneTiler::sumRanges(ArrayRef<linalg::GenericOp> sums,
   SmallVector<Value> partials(memory);
   if (partials.empty()) {
     Sizes shape = ranges.counts;
-    llvm::append_range(shape, keptExtents());
+    llvm::append_range(shape, extents(kept));
     for (Value value : values)
       partials.push_back(emptyOf(value, shape));
   }
-  auto loop = scf::ForallOp::create(rewriter, loc, repeat(0, numAxes),
-                                    ranges.counts, repeat(1, numAxes), partials,
+  Sizes upper = extents(outer);
+  llvm::append_range(upper, ranges.counts);
+  auto loop = scf::ForallOp::create(rewriter, loc, repeat(0, above.size()),
+                                    upper, repeat(1, above.size()), partials,
                                     /*mapping=*/std::nullopt);
   loop->setAttr(
       kStrategyAttrName,
@@ -444,17 +465,22 @@ SmallVector<Value> LaneTiler::sumRanges(ArrayRef<linalg::GenericOp> sums,
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPoint(loop.getTerminator());
     Tile tile = wholeTile();
-    ranges.place(rewriter, loc, loop.getInductionVars(), domain, tile.offsets,
-                 tile.sizes);
+    SmallVector<Value> at = loop.getInductionVars();
+    for (int64_t axis : outer) {
+      tile.offsets[axis] = at[axis];
+      tile.sizes[axis] = rewriter.getIndexAttr(1);
+    }
+    ValueRange numbers = ValueRange(at).drop_front(outer.size());
+    ranges.place(rewriter, loc, numbers, domain, tile.offsets, tile.sizes);
     for (linalg::GenericOp generic : sums)
       cloneOn(generic, tile);
-    Sizes at = llvm::to_vector_of<OpFoldResult>(loop.getInductionVars()),
+    Sizes offsets = llvm::to_vector_of<OpFoldResult>(numbers),
           sizes = repeat(1, numAxes);
-    llvm::append_range(at, repeat(0, kept.size()));
-    llvm::append_range(sizes, keptExtents());
+    llvm::append_range(offsets, pick(tile.offsets, kept, 0));
+    llvm::append_range(sizes, pick(tile.sizes, kept, 1));
     for (auto [value, argument] :
          llvm::zip_equal(values, loop.getRegionIterArgs()))
-      insert(tile.made.lookup(value), argument, at, sizes);
+      insert(tile.made.lookup(value), argument, offsets, sizes);
   }
   if (memory.empty())
     for (auto [value, partial] : llvm::zip_equal(values, loop.getResults()))
@@ -554,7 +580,7 @@ void LaneTiler::sumRows(ArrayRef<linalg::GenericOp> sums) {
     SmallVector<Value> destinations;
     for (linalg::GenericOp generic : sums)
       for (Value result : generic->getResults())
-        destinations.push_back(emptyOf(result, keptExtents()));
+        destinations.push_back(emptyOf(result, extents(kept)));
     totals = sumRanges(sums, /*memory=*/{}, destinations);
   } else {
     SmallVector<Value> memory;
@@ -578,6 +604,65 @@ void LaneTiler::sumRows(ArrayRef<linalg::GenericOp> sums) {
       done[result] = *next++;
 }
 
+/// Computes all but what has all axes, level by level.
+void LaneTiler::sumInRanges() {
+  ranges = RowRanges::cut(rewriter, loc, reduced, domain,
+                          {strategy.getRange(),
+                           std::min(kFewestLaneRows, strategy.getRange()),
+                           kLeafRows, kLaneChain});
+  int last = 0;
+  for (linalg::GenericOp generic : program)
+    last = std::max(last, levels[generic]);
+  for (int level = 0; level <= last; ++level) {
+    Ops keptOps, sums;
+    for (linalg::GenericOp generic : program)
+      if (levels[generic] == level && !isFull(generic))
+        (isSum(generic) ? sums : keptOps).push_back(generic);
+    for (const Ops &group : groupByTensors(keptOps, kept.size()))
+      keepLanes(group);
+    for (const Ops &group : groupByTensors(sums, all.size()))
+      sumRows(group);
+  }
+}
+
+/// The same, in tiles of lanes with all of their rows where these are few.
+void LaneTiler::sumFewOrMany() {
+  Ops ops;
+  llvm::copy_if(program, std::back_inserter(ops),
+                [&](linalg::GenericOp generic) { return !isFull(generic); });
+  SmallVector<Value> values = valuesReadAfter(ops);
+  SmallVector<int64_t> shape;
+  SmallVector<Value> dynamic;
+  dispatchIndexOpFoldResults(extents(kept), dynamic, shape);
+  SmallVector<Type> types = llvm::map_to_vector(values, [&](Value v) -> Type {
+    return RankedTensorType::get(shape, getElementTypeOrSelf(v.getType()));
+  });
+  Value rows = arith::ConstantIndexOp::create(rewriter, loc, 1);
+  for (OpFoldResult extent : extents(reduced))
+    rows = rewriter.createOrFold<arith::MulIOp>(
+        loc, rows, getValueOrCreateConstantIndexOp(rewriter, loc, extent));
+  Value isFew = arith::CmpIOp::create(
+      rewriter, loc, arith::CmpIPredicate::ult, rows,
+      arith::ConstantIndexOp::create(rewriter, loc, kFewestRangedRows));
+  auto either = scf::IfOp::create(rewriter, loc, types, isFew,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(rewriter);
+  for (Block *block : {either.thenBlock(), either.elseBlock()}) {
+    rewriter.setInsertionPointToStart(block);
+    if (block == either.elseBlock())
+      sumInRanges();
+    else
+      for (const Ops &group : groupByTensors(ops, kept.size()))
+        keepLanes(group);
+    scf::YieldOp::create(
+        rewriter, loc,
+        llvm::map_to_vector(values, [&](Value v) { return done.lookup(v); }));
+    done.clear();
+  }
+  for (auto [value, result] : llvm::zip_equal(values, either.getResults()))
+    done[value] = result;
+}
+
 /// The results that have all axes, some rows at a time, the last ones first.
 scf::ForallOp LaneTiler::apply() {
   SmallVector<Value> values, destinations;
@@ -587,22 +672,17 @@ scf::ForallOp LaneTiler::apply() {
     if (!producer || !isFull(producer) || llvm::is_contained(values, result))
       continue;
     values.push_back(result);
-    destinations.push_back(emptyOf(
-        result, llvm::map_to_vector(domain, [](const Range &r) -> OpFoldResult {
-          return r.size;
-        })));
+    destinations.push_back(emptyOf(result, extents(all)));
   }
   std::optional<int64_t> extent =
       getConstantIntValue(domain[reduced.back()].size);
   int64_t rows = std::max<int64_t>(strategy.getRows(), 1);
   while (rows > 1 && (!extent || *extent % rows != 0))
     --rows;
-  Sizes upper, steps = repeat(1, reduced.size());
+  Sizes steps = repeat(1, above.size());
   steps.back() = rewriter.getIndexAttr(rows);
-  for (int64_t axis : reduced)
-    upper.push_back(domain[axis].size);
-  auto loop = scf::ForallOp::create(rewriter, loc, repeat(0, reduced.size()),
-                                    upper, steps, destinations,
+  auto loop = scf::ForallOp::create(rewriter, loc, repeat(0, above.size()),
+                                    extents(above), steps, destinations,
                                     /*mapping=*/std::nullopt);
   loop->setAttr(
       kStrategyAttrName,
@@ -617,7 +697,7 @@ scf::ForallOp LaneTiler::apply() {
   AffineExpr d0 = rewriter.getAffineDimExpr(0),
              s0 = rewriter.getAffineSymbolExpr(0);
   for (auto [axis, at, step] :
-       llvm::zip_equal(reduced, loop.getInductionVars(), steps)) {
+       llvm::zip_equal(above, loop.getInductionVars(), steps)) {
     tile.offsets[axis] = affine::makeComposedFoldedAffineApply(
         rewriter, loc,
         AffineMap::get(1, 1, s0 - *getConstantIntValue(step) - d0),
@@ -646,23 +726,10 @@ FailureOr<scf::ForallOp> LaneTiler::run() {
     return failure();
   computeLevels();
   domain = normIterationDomain(op, rewriter);
-  ranges = RowRanges::cut(rewriter, loc, reduced, domain,
-                          {strategy.getRange(),
-                           std::min(kFewestLaneRows, strategy.getRange()),
-                           kLeafRows, kLaneChain});
-  int last = 0;
-  for (linalg::GenericOp generic : program)
-    last = std::max(last, levels[generic]);
-  for (int level = 0; level <= last; ++level) {
-    Ops keptOps, sums;
-    for (linalg::GenericOp generic : program)
-      if (levels[generic] == level && !isFull(generic))
-        (isSum(generic) ? sums : keptOps).push_back(generic);
-    for (const Ops &group : groupByTensors(keptOps, kept.size()))
-      keepLanes(group);
-    for (const Ops &group : groupByTensors(sums, all.size()))
-      sumRows(group);
-  }
+  if (!outer.empty() && !staticExtent(op.getInput().getType(), reduced))
+    sumFewOrMany();
+  else
+    sumInRanges();
   scf::ForallOp loop = apply();
 
   SmallVector<Value> replacements;

@@ -24,7 +24,7 @@ inline constexpr llvm::StringLiteral kMirroredAttrName = "norm.mirrored";
 /// The most rows that the loop which applies statistics takes at once.
 inline constexpr int64_t kAppliedRows = 4;
 
-/// Replaces an op that `sumsOverOuterAxes` by loops over ranges of rows, one
+/// Replaces an op that `keepsInnerAxes` by loops over ranges of rows, one
 /// for each step of its statistics, and one that applies them, which is
 /// returned. How rows are cut into ranges depends on the reduced extents and on
 /// the strategy's `range` alone, whether extents are static or not.

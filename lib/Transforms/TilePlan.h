@@ -47,25 +47,46 @@ struct TileSizes {
   }
 };
 
-/// Whether all sums of an op run over the outer axes of x, and keep the inner
-/// ones, as those of a batch norm of channel-last data do. Then rows of the
-/// inner axes' elements are cut into ranges; see TileLanes.cpp.
-inline bool sumsOverOuterAxes(RowOpInterface op) {
+/// Whether all sums of an op run over neighbouring axes of x and keep the inner
+/// ones, as those of a batch or an instance norm of channel-last data do. Then
+/// rows of the inner axes' elements are cut into ranges; see TileLanes.cpp.
+inline bool keepsInnerAxes(RowOpInterface op) {
   auto norm = dyn_cast<NormOpInterface>(op.getOperation());
   if (op.getGroupedAxis() ||
       (norm ? norm.hasGivenStatistics()
             : !isa<NormBackwardOpInterface>(op.getOperation())))
     return false;
   SmallVector<int64_t> reduced = op.getReducedAxes();
-  int64_t count = reduced.size();
-  return count > 0 && count < op.getRank() && reduced.back() + 1 == count &&
+  return !reduced.empty() && reduced.back() + 1 < op.getRank() &&
+         reduced.back() - reduced.front() + 1 == int64_t(reduced.size()) &&
          op.getTiedAxes() == reduced;
+}
+
+/// The axes outside of the rows of such an op: the reduced ones, and those
+/// around them.
+inline SmallVector<int64_t> axesAboveRows(RowOpInterface op) {
+  return llvm::to_vector(llvm::seq<int64_t>(0, op.getReducedAxes().back() + 1));
+}
+
+/// The fewest rows that such an op sums in ranges if axes lie around the
+/// reduced ones: fewer lanes of fewer rows fit the first caches, and there are
+/// several tiles of them. It decides bits.
+inline constexpr int64_t kFewestRangedRows = 1024;
+
+/// Whether ranges of rows are worth their loops, or may be: run time tells
+/// then.
+inline bool isWorthRanges(RowOpInterface op) {
+  if (!keepsInnerAxes(op))
+    return false;
+  SmallVector<int64_t> reduced = op.getReducedAxes();
+  std::optional<int64_t> rows = staticExtent(op.getInput().getType(), reduced);
+  return reduced.front() == 0 || !rows || *rows >= kFewestRangedRows;
 }
 
 /// The same, where the strategy of `op` wants ranges.
 inline bool isTiledByLanes(RowOpInterface op) {
   auto strategy = op->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
-  return strategy && strategy.getRange() > 0 && sumsOverOuterAxes(op);
+  return strategy && strategy.getRange() > 0 && keepsInnerAxes(op);
 }
 
 /// The shape of the loop over tiles of an op.

@@ -84,7 +84,7 @@ func.func @kept(%x: tensor<4096x768xf32>) -> tensor<4096x768xf32> {
 // Sums over the outer axes are taken by ranges of rows, however many.
 // CHECK-LABEL: func @lanes
 // CHECK: #norm.cpu<rows = 4, columns = 32, parallel = true, range = 200, prefetch = 2>
-// REMARK: {{.*}}the innermost axis is kept, one lane an element{{.*}}; the outer axes are reduced, in ranges of rows merged in order
+// REMARK: {{.*}}the innermost axis is kept, one lane an element{{.*}}; rows of the inner axes are summed in ranges merged in order
 func.func @lanes(%x: tensor<64x4096xf32>) -> tensor<64x4096xf32> {
   %y = norm.layer_norm %x axes [0] epsilon inside_sqrt 1.0e-5 : tensor<64x4096xf32> -> tensor<64x4096xf32>
   return %y : tensor<64x4096xf32>

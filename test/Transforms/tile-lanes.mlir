@@ -110,8 +110,48 @@ func.func @apart(%dy: tensor<700x40xf32>, %x: tensor<700x40xf32>) -> (tensor<700
 
 // -----
 
-// Where the reduced axes are not the outer ones, or only statistics given, tiles
-// are of lanes.
+// Images around the sums: a range lies in one, and its partial sums beside those
+// of the same range of the others. The last image comes first in the end.
+// CHECK-DAG: #[[$IMAGE:.*]] = affine_map<(d0) -> (-d0 + 2)>
+// CHECK-LABEL: func @images
+// CHECK-SAME: %[[X:.*]]: tensor<3x4096x64xf32>
+// CHECK: scf.forall (%[[N:.*]], %[[J:.*]]) = (0, 0) to (3, 64) step (1, 32)
+// CHECK:   tensor.extract_slice %[[X]][%[[N]], 0, %[[J]]] [1, 128, 32] [1, 32, 1]
+// CHECK: %[[P:.*]]:2 = scf.forall (%[[N:.*]], %[[R:.*]]) in (3, 21){{.*}} -> (tensor<21x3x64xf32>, tensor<21x3x64xf32>)
+// CHECK:   tensor.extract_slice %[[X]][%[[N]], %{{.*}}, 0]
+// CHECK:   tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%[[R]], %[[N]], 0] [1, 1, 64] [1, 1, 1]
+// CHECK: scf.forall {{.*}} (3, 64) step (1, 32){{.*}} -> (tensor<3x64xf32>, tensor<3x64xf32>)
+// CHECK:   iterator_types = ["reduction", "parallel", "parallel"]
+// CHECK: scf.if
+// CHECK: scf.forall (%[[N:.*]], %{{.*}}) = (0, 0) to (3, 4096) step (1, 4)
+// CHECK:   affine.apply #[[$IMAGE]](%[[N]])
+func.func @images(%x: tensor<3x4096x64xf32>) -> tensor<3x4096x64xf32> {
+  %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<3x4096x64xf32> -> tensor<3x4096x64xf32>
+  return %y : tensor<3x4096x64xf32>
+}
+
+// -----
+
+// How many rows an image has may show at run time: lanes with all of few rows
+// give what lanes would give in the form of @between.
+// CHECK-LABEL: func @counted
+// CHECK: %[[FEW:.*]] = arith.cmpi ult, %{{.*}}, %c1024
+// CHECK: %[[KEPT:.*]]:3 = scf.if %[[FEW]] -> (tensor<3x64xf32>, tensor<3x64xf32>, tensor<3x64xf32>)
+// CHECK-NEXT: tensor.empty
+// CHECK-COUNT-1: scf.forall (
+// CHECK-NOT: scf.forall (
+// CHECK: } else {
+// CHECK-COUNT-3: scf.forall (
+// CHECK: scf.if
+// CHECK: scf.forall (%{{.*}}, %{{.*}}) in (3, %{{.*}}) {{.*}} -> (tensor<3x?x64xf32>)
+func.func @counted(%x: tensor<3x?x64xf32>) -> tensor<3x?x64xf32> {
+  %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<3x?x64xf32> -> tensor<3x?x64xf32>
+  return %y : tensor<3x?x64xf32>
+}
+
+// -----
+
+// Where images have few rows, or statistics are given, tiles are of lanes.
 // CHECK-LABEL: func @between
 // CHECK-COUNT-1: scf.forall (
 // CHECK-NOT: scf.forall (

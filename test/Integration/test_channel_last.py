@@ -1,0 +1,118 @@
+"""Instance norms of channel-last images: as the norms of test_lanes.py, with images
+around the sums. What an image gets depends on no other."""
+
+import numpy as np
+import pytest
+from norm.data import draw, generator
+from norm.golden import same_bits
+from norm.program import Call
+from norm.promise import check
+from norm.reference import NormSpec, from_rows
+from norm.runner import run_calls
+from norm.types import cast, float_type
+from test_lanes import compare, hostile
+
+FORWARD = ("y", "mean", "variance", "rstd")
+# One image, several ranges that end early; few places, of which a tile has all.
+SHAPES = {
+    "image": (1, 1300, 40), "ranges": (3, 37, 31, 35), "long": (2, 3001, 5),
+    "deep": (2, 2, 1040, 50), "place": (3, 1, 33), "few": (2, 5, 7, 40),
+}
+# How many axes lie around the reduced ones.
+OUTER = {"deep": 2}
+
+
+def forward_call(name, element="f32", benign=False, dynamic=False, images=None,
+                 results=FORWARD, **contract):
+    shape, outer = SHAPES[name], OUTER.get(name, 1)
+    axes = tuple(range(outer, len(shape) - 1))
+    spec = NormSpec("layer_norm", axes=axes, affine_axes=(len(axes) + outer,), **contract)
+    count = int(np.prod([shape[a] for a in axes]))
+    rng = generator(f"images{shape}{element}{benign}")
+    sets = int(np.prod(shape)) // count
+    rows = rng.standard_normal((sets, count)) if benign else hostile(rng, sets, count)
+    if element == "f16":
+        rows = np.clip(rows, -65504, 65504)
+    x = np.ascontiguousarray(from_rows(cast(rows, float_type(element)), shape, spec))
+    kept = shape[-1:]
+    return Call(spec, x=x[images] if images else x, scale=draw(rng, kept, element, 1.0),
+                shift=draw(rng, kept, element), results=results,
+                dynamic=tuple(range(len(shape))) if dynamic else ())
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "f16", "f64"])
+def test_promise(element, tmp_path):
+    names = SHAPES if element == "f32" else ("few", "ranges", "long")
+    calls = [forward_call(name, element, benign) for name in names for benign in (False, True)]
+    for call, found in zip(calls, run_calls(tmp_path, calls), strict=True):
+        check(call.reference(), found, "any")
+
+
+def test_threads_and_extents(tmp_path):
+    forms = [(name, benign) for name in SHAPES for benign in (False, True)]
+    calls = [forward_call(name, benign=benign) for name, benign in forms]
+    first = run_calls(tmp_path, calls, threads=1)
+    for one, other in zip(first, run_calls(tmp_path, calls, threads=2), strict=True):
+        compare(one, other)
+    calls = [forward_call(name, benign=benign, dynamic=True) for name, benign in forms]
+    for threads in (1, 3):
+        for one, other in zip(first, run_calls(tmp_path, calls, threads=threads), strict=True):
+            compare(one, other)
+
+
+def test_images_beside(tmp_path):
+    """An image alone, among few and among many has the same bits."""
+    parts = [slice(0, 1), slice(1, 3), slice(2, 3), slice(0, 3)]
+    calls = [forward_call("ranges", images=part) for part in parts]
+    *found, whole = run_calls(tmp_path, calls)
+    for part, results in zip(parts, found, strict=False):
+        for name, values in results.items():
+            same_bits(values, whole[name][part])
+
+
+def test_image_is_batch(tmp_path):
+    """One image's instance norm is a batch norm."""
+    call = forward_call("image")
+    rows = NormSpec("layer_norm", axes=(0, 1), affine_axes=(2,))
+    batch = Call(rows, x=call.x, scale=call.scale, shift=call.shift, results=FORWARD)
+    one, other = run_calls(tmp_path, [call, batch])
+    for name, values in other.items():
+        same_bits(values, one[name].reshape(values.shape))
+
+
+def test_not_finite(tmp_path):
+    """Only the channel of the image that holds it sees a NaN."""
+    call, clean = forward_call("ranges", benign=True), forward_call("ranges", benign=True)
+    call.x[1, 13, 5, 7] = np.nan
+    found, expected = run_calls(tmp_path, [call, clean])
+    check(call.reference(), found, "any")
+    found["y"][1, ..., 7] = expected["y"][1, ..., 7]
+    same_bits(found["y"], expected["y"])
+
+
+def test_no_rows(tmp_path):
+    for shape in ((0, 3, 40), (2, 0, 40)):
+        call = Call(NormSpec("layer_norm", axes=(1,)), x=np.zeros(shape, np.float32),
+                    results=FORWARD, dynamic=(0, 1, 2))
+        found = run_calls(tmp_path, [call])[0]
+        assert found["y"].shape == shape
+        check(call.reference(), found, "any")
+
+
+def test_other_norms(tmp_path):
+    """Without a mean, with a residual, with a scale of each place, and gradients."""
+    rng = generator("channel last")
+    x = draw(rng, (3, 1030, 50), "f32", 2.0)
+    calls = [Call(NormSpec("rms_norm", axes=(1,)), x=x, results=("y", "rstd")),
+             Call(NormSpec("l2_norm", axes=(1,)), x=x, results=("y",)),
+             Call(NormSpec("layer_norm", axes=(1,)), x=x, residual=draw(rng, x.shape, "f32"),
+                  results=("y", "sum")),
+             Call(NormSpec("layer_norm", axes=(1,)), x=x, scale=draw(rng, (1030,), "f32", 1.0),
+                  results=("y", "mean"))]
+    for affine, shape in (((1,), (1030,)), ((2,), (50,))):
+        spec = NormSpec("layer_norm_backward", axes=(1,), affine_axes=affine)
+        calls.append(Call(spec, x=x, dy=draw(rng, x.shape, "f32"),
+                          scale=draw(rng, shape, "f32", 1.0),
+                          results=("dx", "dscale", "dshift")))
+    for call, found in zip(calls, run_calls(tmp_path, calls), strict=True):
+        check(call.reference(), found, "any")
