@@ -92,6 +92,15 @@ def test_dynamic_axes_around_rows(tmp_path):
                 run(tmp_path, "layer", shape, inputs, declared=("?", "?", shape[-1])))
 
 
+@pytest.mark.parametrize("kind", ["layer", "rms"])
+def test_dynamic_columns(kind, tmp_path):
+    """Whole vectors, whose last step is skipped, and others."""
+    for shape in ((37, 128), (37, 100), (9, 24), (3, 0)):
+        inputs = arrays(shape)
+        compare(run(tmp_path, kind, shape, inputs),
+                run(tmp_path, kind, shape, inputs, declared=("?", "?")))
+
+
 @pytest.mark.parametrize("types", [
     ("bf16", "f32", "f32", "f32", "f32"), ("bf16", "bf16", "bf16", "bf16", "bf16"),
     ("f32", "bf16", "f32", "f64", "bf16"), ("f16", "f16", "f32", "f32", "f16"),
