@@ -321,8 +321,7 @@ Value LaneTiler::tileOfNeighbour(Value value, ArrayRef<int64_t> axes,
                                  Tile &tile) {
   auto producer = value.getDefiningOp<linalg::LinalgOp>();
   if (!producer || producer->getBlock() != op->getBlock() ||
-      !isElementwiseNeighbour(producer) ||
-      !llvm::all_of(producer->getOperands(), hasVectorLayout) ||
+      !isElementwiseNeighbour(producer) || !hasVectorOperands(producer) ||
       isRead(producer))
     return {};
   SmallVector<int64_t> loops(producer.getNumLoops(), -1);

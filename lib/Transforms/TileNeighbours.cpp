@@ -88,9 +88,7 @@ bool norm::isElementwiseNeighbour(Operation *op) {
   });
 }
 
-/// What a vector can hold of the op's operands: masks are read bit by bit, but
-/// not written.
-static bool hasVectorOperands(linalg::LinalgOp op) {
+bool norm::hasVectorOperands(linalg::LinalgOp op) {
   return llvm::all_of(op.getDpsInits(), hasVectorLayout) &&
          llvm::all_of(op.getDpsInputs(), [](Value input) {
            return hasVectorLayout(input) ||

@@ -30,6 +30,10 @@ namespace mlir::norm {
 /// 0), and old elements of its destinations not read.
 bool isElementwiseNeighbour(Operation *op);
 
+/// Whether vectors can hold what `op` reads and writes: masks are read bit by
+/// bit, but not written.
+bool hasVectorOperands(linalg::LinalgOp op);
+
 /// Lets what asks for the extents of `op`'s results ask for those of its
 /// operands, so that the op is not kept for its shape alone.
 void resolveExtents(RewriterBase &rewriter, Operation *op);

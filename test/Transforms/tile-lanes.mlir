@@ -159,3 +159,21 @@ func.func @between(%x: tensor<4x100x64xf32>) -> tensor<4x100x64xf32> {
   %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-5 : tensor<4x100x64xf32> -> tensor<4x100x64xf32>
   return %y : tensor<4x100x64xf32>
 }
+
+// -----
+
+// A mask of bits is read in each loop, as what it selects from.
+// CHECK-LABEL: func @mask
+// CHECK-NOT: linalg.generic
+// CHECK: scf.forall
+// CHECK:   arith.select
+// CHECK: scf.forall {{.*}} -> (tensor<700x40xf32>)
+// CHECK:   arith.select
+func.func @mask(%k: tensor<700x40xi1>, %dy: tensor<700x40xf32>, %x: tensor<700x40xf32>, %m: tensor<40xf32>,
+                %r: tensor<40xf32>) -> tensor<700x40xf32> {
+  %zero = arith.constant dense<0.0> : tensor<700x40xf32>
+  %g = arith.select %k, %dy, %zero : tensor<700x40xi1>, tensor<700x40xf32>
+  %dx = norm.batch_norm_training_backward %g, %x mean(%m : tensor<40xf32>) rstd(%r : tensor<40xf32>)
+    axes [0] epsilon inside_sqrt 1.0e-5 : tensor<700x40xf32>, tensor<700x40xf32> -> tensor<700x40xf32>
+  return %dx : tensor<700x40xf32>
+}
