@@ -345,6 +345,8 @@ static void cancelReshapes(RewriterBase &rewriter, Operation *root) {
     if (expand->use_empty())
       rewriter.eraseOp(expand);
   }
+  // Neighbours asked for the extents of what they read, which is expanded now.
+  root->walk([&](tensor::ExpandShapeOp op) { resolveExtents(rewriter, op); });
   RewritePatternSet patterns(rewriter.getContext());
   tensor::populateFoldTensorEmptyPatterns(patterns);
   walkAndApplyPatterns(root, std::move(patterns));

@@ -101,6 +101,21 @@ func.func @width(%x: tensor<4x6x5x7xf32>, %b: tensor<7xf32>) -> tensor<4x6x5x7xf
 
 // -----
 
+// What run time tells of a neighbour's extents comes from x: y is not kept for its
+// shape.
+// CHECK-LABEL: func @extents
+// CHECK: %[[Y:.+]] = norm.instance_norm
+// CHECK-NOT: expand_shape %[[Y]]
+// CHECK: %[[Z:.+]] = linalg.generic {{.*}} ins(%[[Y]] : tensor<?x6x?xf32>)
+// CHECK: tensor.expand_shape %[[Z]]
+func.func @extents(%x: tensor<?x6x?x?xf32>) -> tensor<?x6x?x?xf32> {
+  %y = norm.instance_norm %x axes [2, 3] epsilon inside_sqrt 1.0e-5 : tensor<?x6x?x?xf32> -> tensor<?x6x?x?xf32>
+  %z = math.exp %y : tensor<?x6x?x?xf32>
+  return %z : tensor<?x6x?x?xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func @transposed
 // CHECK: norm.instance_norm %{{.+}} axes [2, 3]
 // WHY: axes are not merged: a neighbour transposes
