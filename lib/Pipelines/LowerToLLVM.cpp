@@ -9,6 +9,7 @@
 
 #include "Norm/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -19,6 +20,24 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
+
+namespace {
+/// Takes the flags off the casts that upstream makes around math ops: LLVM 22
+/// has none on llvm.fpext, and what is left there as an attribute of the arith
+/// dialect cannot be translated to LLVM IR.
+struct PlainCasts : public PassWrapper<PlainCasts, OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlainCasts)
+
+  void runOnOperation() override {
+    getOperation()->walk([](Operation *op) {
+      if (auto extension = dyn_cast<arith::ExtFOp>(op))
+        extension.removeFastmathAttr();
+      else if (auto truncation = dyn_cast<arith::TruncFOp>(op))
+        truncation.removeFastmathAttr();
+    });
+  }
+};
+} // namespace
 
 /// Tiles to threads or to loops.
 static void buildThreads(OpPassManager &pm,
@@ -50,6 +69,7 @@ void norm::buildLowerToLLVM(OpPassManager &pm,
   // Arithmetic that has no counterpart in LLVM. libm knows neither f16 nor
   // bf16.
   pm.addPass(math::createMathExtendToSupportedTypes());
+  pm.addPass(std::make_unique<PlainCasts>());
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = options.expandBF16;
   pm.addPass(arith::createArithExpandOpsPass(expand));
