@@ -58,13 +58,29 @@ def load_library(directory, module, pipeline, flags):
     return ctypes.CDLL(str(library))
 
 
+# Counts what functions allocate.
+COUNTER = """
+#include <stddef.h>
+size_t allocated;
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size) {
+  __atomic_add_fetch(&allocated, size, __ATOMIC_RELAXED);
+  return __real_malloc(size);
+}
+"""
+
+
 class Compiled:
     """A module compiled to a shared library by one of the pipelines."""
 
     def __init__(self, directory, module, pipeline="--norm-to-cpu"):
+        counter = Path(directory) / "counter.c"
+        counter.write_text(COUNTER)
         self.library = load_library(directory, module, pipeline, [
-            "-O1", "-march=native", f"-L/usr/lib/llvm-{LLVM_VERSION}/lib",
+            counter, "-Wl,--wrap=malloc", "-O1", "-march=native",
+            f"-L/usr/lib/llvm-{LLVM_VERSION}/lib",
             f"-Wl,-rpath,/usr/lib/llvm-{LLVM_VERSION}/lib", "-lomp", "-lm"])
+        self._allocated = ctypes.c_size_t.in_dll(self.library, "allocated")
 
     def __call__(self, inputs, outputs, entry="main"):
         """Calls `entry`: read-only views in, contiguous arrays out, in order."""
@@ -73,6 +89,24 @@ class Compiled:
         descriptors = [descriptor(array) for array in inputs]
         descriptors += [descriptor(array, offset=0) for array in outputs]
         function(*(ctypes.byref(d) for d in descriptors))
+
+    def allocated(self):
+        """How many bytes functions have allocated, all together."""
+        return self._allocated.value
+
+    def set_threads(self, count):
+        """How many threads parallel loops have from now on."""
+        self.library.omp_set_num_threads(count)
+
+    def results(self, call, entry="main", threads=None):
+        """What `entry` makes of a `Call`, {name: array}; threads: of its parallel loops."""
+        if threads is not None:
+            self.set_threads(threads)
+        found = {name: np.full(shape, 77, np.int64 if element == "i64" else element.dtype)
+                 for name, (shape, element) in
+                 zip(call.ordered_results(), call.result_types(), strict=True)}
+        self(call.inputs(), list(found.values()), entry)
+        return found
 
 
 def canaries(shape, dtype, guard=64):

@@ -76,10 +76,15 @@ def nearly_constant(rng, rows, extent):
     return x
 
 
+def by_turns(makers, rng, rows, extent, first=0):
+    """Row i by the maker of number first + i, counted round."""
+    return np.concatenate([makers[(first + i) % len(makers)](rng, 1, extent) for i in range(rows)])
+
+
 def mixed(rng, rows, extent):
     """Hostile rows among harmless ones: neighbours must not decide a row's bits."""
-    makers = (normal, alternating, normal, far_start, constant, zero, zero_start, normal)
-    return np.concatenate([makers[i % len(makers)](rng, 1, extent) for i in range(rows)])
+    return by_turns((normal, alternating, normal, far_start, constant, zero, zero_start, normal),
+                    rng, rows, extent)
 
 
 def not_finite(rng, rows, extent):
@@ -90,6 +95,31 @@ def not_finite(rng, rows, extent):
         if row // 2 % 4 == 3:
             x[row, row * 11 % extent] = np.inf
     return x
+
+
+def distant(rng, rows, extent):
+    return normal(rng, rows, extent, mean=1e7)
+
+
+def with_one(value, place):
+    """Normal rows with one element of `value`, at that part of their length."""
+    def maker(rng, rows, extent):
+        x = normal(rng, rows, extent)
+        x[:, min(int(place * extent), extent - 1)] = value
+        return x
+    return maker
+
+
+# What hurts statistics, one kind a row, those that are not finite among them.
+HOSTILE = (normal, distant, with_one(np.nan, 0.5), large_constant, with_one(1e8, 0.3),
+           with_one(np.inf, 1), alternating, far_start, nearly_constant)
+
+
+def hostile(rng, rows, extent, element, first=0):
+    """Rows of the kinds of HOSTILE by turns, within what `element` holds."""
+    x = by_turns(HOSTILE, rng, rows, extent, first)
+    largest = float_type(element).largest
+    return np.where(np.isfinite(x), np.clip(x, -largest, largest), x)
 
 
 RANDOM = {"normal", "levels"}

@@ -30,6 +30,10 @@ class FloatType:
         """The spacing of the type's numbers just above 1."""
         return 2.0 ** (1 - self.precision)
 
+    @property
+    def largest(self):
+        return (2 - self.eps) * 2.0**self.emax
+
 
 F64 = FloatType("f64", 53, -1022, 1023, np.dtype(np.float64))
 F32 = FloatType("f32", 24, -126, 127, np.dtype(np.float32))
@@ -74,7 +78,7 @@ def round_to(values, target):
         step = np.maximum(exponent - target.precision,
                           target.emin - target.precision + 1)
         rounded = np.ldexp(np.rint(np.ldexp(values, -step)), step)
-        largest = np.ldexp(values.dtype.type(2 - target.eps), target.emax)
+        largest = values.dtype.type(target.largest)
         rounded = np.where(np.abs(rounded) > largest,
                            np.copysign(np.inf, values), rounded)
     return np.where(np.isfinite(values), rounded, values)
