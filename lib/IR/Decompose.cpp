@@ -14,8 +14,10 @@ namespace {
 /// Follows the contract's steps one by one; NormSteps.cpp has the arithmetic.
 class ForwardDecomposer {
 public:
-  ForwardDecomposer(NormOpInterface op, OpBuilder &builder)
-      : op(op), rows(op, builder), contract(NormContract::get(op)) {}
+  ForwardDecomposer(NormOpInterface op, OpBuilder &builder,
+                    bool keepsChannels = false)
+      : op(op), rows(op, builder, keepsChannels),
+        contract(NormContract::get(op)) {}
 
   SmallVector<Value> run();
 
@@ -175,4 +177,10 @@ FailureOr<SmallVector<Value>> norm::decomposeNorm(NormOpInterface op,
       return decomposeNorm(cast<NormOpInterface>(view.getOperation()), b);
     });
   return ForwardDecomposer(op, builder).run();
+}
+
+SmallVector<Value> norm::decomposeKeepingChannels(NormOpInterface op,
+                                                  OpBuilder &builder) {
+  assertWholeGroups(op, builder);
+  return ForwardDecomposer(op, builder, /*keepsChannels=*/true).run();
 }

@@ -203,9 +203,10 @@ static Sample sampleFirst(RowBuilder &rows, Value x) {
 /// Elements from all over the reduced axes, of which the inner ones are kept:
 /// many of these share what they cost, and one of them off its mean has all
 /// sums taken again. About kSample, at least four along each axis that has
-/// them; axes that have few leave more to the first and the last.
+/// them; axes that have few leave more to the first and the last. Channels of a
+/// group are a part of these, but for a few places of each.
 static Sample sampleSpread(RowBuilder &rows, Value x) {
-  constexpr int64_t kSample = 128, kFewest = 4;
+  constexpr int64_t kSample = 128, kFewest = 4, kFewestPlaces = 16;
   OpBuilder &b = rows.builder;
   Sample sample = sampleAll(rows, x);
   auto index = [&](int64_t value) -> Value {
@@ -223,8 +224,15 @@ static Sample sampleSpread(RowBuilder &rows, Value x) {
     counts.push_back(b.createOrFold<arith::MinUIOp>(rows.loc, extents.back(),
                                                     index(kFewest)));
   }
+  Value wanted = index(kSample), within;
+  if (rows.keepsChannels) {
+    within = getValueOrCreateConstantIndexOp(
+        b, rows.loc, rows.extentOf(RowBuilder::kWithinAxis));
+    wanted = b.createOrFold<arith::MaxUIOp>(rows.loc, divide(wanted, within),
+                                            index(kFewestPlaces));
+  }
   auto extend = [&](size_t number) {
-    Value left = index(kSample);
+    Value left = wanted;
     for (auto [other, count] : llvm::enumerate(counts))
       if (other != number)
         left = divide(left, count);
@@ -233,7 +241,7 @@ static Sample sampleSpread(RowBuilder &rows, Value x) {
   };
   extend(0);
   extend(counts.size() - 1);
-  Value count = index(1);
+  Value count = within ? within : index(1);
   for (auto [axis, extent, some] :
        llvm::zip_equal(rows.reduced, extents, counts)) {
     sample.sizes[axis] = getAsOpFoldResult(some);
@@ -248,7 +256,7 @@ static Sample sampleSpread(RowBuilder &rows, Value x) {
 
 /// Whether the reduced axes are neighbours, and the inner ones are kept.
 static bool keepsInnerAxes(RowBuilder &rows) {
-  return !rows.op.getGroupedAxis() &&
+  return (!rows.op.getGroupedAxis() || rows.keepsChannels) &&
          rows.reduced.back() + 1 < rows.op.getRank() &&
          rows.reduced.back() - rows.reduced.front() + 1 ==
              int64_t(rows.reduced.size());

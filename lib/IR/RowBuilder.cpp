@@ -7,6 +7,9 @@
 
 #include "RowBuilder.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+
 using namespace mlir;
 using namespace mlir::norm;
 
@@ -17,17 +20,27 @@ static bool isInGpuTile(Operation *op) {
   return false;
 }
 
-RowBuilder::RowBuilder(RowOpInterface op, OpBuilder &builder)
+RowBuilder::RowBuilder(RowOpInterface op, OpBuilder &builder,
+                       bool keepsChannels)
     : op(op), builder(builder), loc(op.getLoc()), reduced(op.getReducedAxes()),
       computeType(op.getComputeTypeOrDefault()),
       // Sums and arithmetic never run in fewer bits than f32; a narrower
       // compute type rounds what each step yields.
       workType(computeType.getWidth() < 32 ? FloatType(builder.getF32Type())
                                            : computeType),
-      isForGpu(isInGpuTile(op)) {
+      isForGpu(isInGpuTile(op)), keepsChannels(keepsChannels) {
   all = llvm::to_vector(llvm::seq<int64_t>(0, op.getRank()));
   for (int64_t axis : op.getStatisticAxes())
-    kept.push_back(axis == op.getGroupedAxis() ? kUnitAxis : axis);
+    if (axis != op.getGroupedAxis())
+      kept.push_back(axis);
+    else
+      kept.push_back(keepsChannels ? kGroupAxis : kUnitAxis);
+  if (!keepsChannels)
+    return;
+  llvm::erase(reduced, *op.getGroupedAxis());
+  channels = op.getStatisticAxes();
+  grouped = kept;
+  grouped.push_back(kWithinAxis);
 }
 
 //===----------------------------------------------------------------------===//
@@ -58,8 +71,12 @@ Value RowBuilder::dynamicCount() {
   if (op.getStaticReducedCount())
     return {};
   Value count;
-  for (int64_t axis : reduced) {
-    Value extent = tensor::DimOp::create(builder, loc, op.getInput(), axis);
+  SmallVector<int64_t> axes(reduced);
+  if (keepsChannels)
+    axes.push_back(kWithinAxis);
+  for (int64_t axis : axes) {
+    Value extent =
+        getValueOrCreateConstantIndexOp(builder, loc, extentOf(axis));
     count = count ? arith::MulIOp::create(builder, loc, count, extent) : extent;
   }
   return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), count);
@@ -110,17 +127,90 @@ AffineMap RowBuilder::mapOf(ArrayRef<int64_t> axes, ArrayRef<int64_t> loops) {
 }
 
 SmallVector<OpFoldResult> RowBuilder::extentsOf(ArrayRef<int64_t> axes) {
-  return llvm::map_to_vector(axes, [&](int64_t axis) -> OpFoldResult {
-    if (axis == kUnitAxis)
-      return builder.getIndexAttr(1);
+  return llvm::map_to_vector(axes,
+                             [&](int64_t axis) { return extentOf(axis); });
+}
+
+OpFoldResult RowBuilder::extentOf(int64_t axis) {
+  switch (axis) {
+  case kUnitAxis:
+    return builder.getIndexAttr(1);
+  case kGroupAxis:
+    return builder.getIndexAttr(op.getNumGroups());
+  case kWithinAxis:
+    return affine::makeComposedFoldedAffineApply(
+        builder, loc,
+        builder.getAffineSymbolExpr(0).floorDiv(op.getNumGroups()),
+        {extentOf(*op.getGroupedAxis())});
+  default:
     return tensor::getMixedSize(builder, loc, op.getInput(), axis);
+  }
+}
+
+/// The dimensions of `grouped` for each of `channels`.
+SmallVector<ReassociationIndices> RowBuilder::channelsOfGroups() {
+  int64_t last = channels.size() - 1;
+  SmallVector<ReassociationIndices> dims;
+  for (int64_t dim = 0; dim < last; ++dim)
+    dims.push_back({dim});
+  dims.push_back({last, last + 1});
+  return dims;
+}
+
+/// Over channels what groups have.
+SmallVector<Indexed> RowBuilder::spread(ArrayRef<Indexed> inputs) {
+  return llvm::map_to_vector(inputs, [&](const Indexed &input) -> Indexed {
+    if (!llvm::is_contained(input.axes, kGroupAxis))
+      return input;
+    Value &found = spreadOf[input.tensor];
+    if (!found) {
+      // The body needs no sums. They say that these channels are those which
+      // have been added up, which nothing else would where the two ops meet.
+      Value view = map({input, {channelSums, grouped}}, grouped,
+                       elementTypeOf(input.tensor),
+                       [](OpBuilder &, Location, ValueRange in) {
+                         return SmallVector<Value>{in[0]};
+                       })[0];
+      found = tensor::CollapseShapeOp::create(builder, loc, view,
+                                              channelsOfGroups());
+    }
+    return {found, channels};
   });
+}
+
+/// Adds up the channels of each group.
+SmallVector<Value> RowBuilder::sumChannels(ValueRange sums,
+                                           ArrayRef<Type> types) {
+  SmallVector<Indexed> inputs;
+  for (auto [sum, type] : llvm::zip_equal(sums, types)) {
+    SmallVector<OpFoldResult> sizes = extentsOf(grouped);
+    SmallVector<int64_t> shape;
+    SmallVector<Value> dynamic;
+    dispatchIndexOpFoldResults(sizes, dynamic, shape);
+    Value view = tensor::ExpandShapeOp::create(
+        builder, loc, RankedTensorType::get(shape, type), sum,
+        channelsOfGroups(), sizes);
+    inputs.push_back({view, grouped});
+  }
+  channelSums = inputs.front().tensor;
+  return reduce(inputs, grouped, kept, types,
+                [](OpBuilder &, Location, ValueRange in) {
+                  return SmallVector<Value>(in);
+                });
 }
 
 SmallVector<Value> RowBuilder::elementwise(ArrayRef<Indexed> inputs,
                                            ArrayRef<int64_t> outAxes,
                                            ArrayRef<Type> elementTypes,
                                            BodyFn body) {
+  if (keepsChannels && outAxes == ArrayRef(all))
+    return map(spread(inputs), outAxes, elementTypes, body);
+  return map(inputs, outAxes, elementTypes, body);
+}
+
+SmallVector<Value> RowBuilder::map(ArrayRef<Indexed> inputs,
+                                   ArrayRef<int64_t> outAxes,
+                                   ArrayRef<Type> elementTypes, BodyFn body) {
   SmallVector<AffineMap> maps;
   SmallVector<Value> ins, outs;
   for (const Indexed &input : inputs) {
@@ -169,11 +259,23 @@ Value RowBuilder::fill(Value scalar, ArrayRef<int64_t> axes) {
 SmallVector<Value> RowBuilder::sums(ArrayRef<Indexed> inputs,
                                     ArrayRef<int64_t> outAxes,
                                     ArrayRef<Type> elementTypes, BodyFn terms) {
+  if (keepsChannels && outAxes == ArrayRef(kept))
+    return sumChannels(
+        reduce(spread(inputs), all, channels, elementTypes, terms),
+        elementTypes);
+  return reduce(inputs, all, outAxes, elementTypes, terms);
+}
+
+SmallVector<Value> RowBuilder::reduce(ArrayRef<Indexed> inputs,
+                                      ArrayRef<int64_t> loops,
+                                      ArrayRef<int64_t> outAxes,
+                                      ArrayRef<Type> elementTypes,
+                                      BodyFn terms) {
   SmallVector<OpFoldResult> shape = extentsOf(outAxes);
   SmallVector<AffineMap> maps;
   SmallVector<Value> ins, inits;
   for (const Indexed &input : inputs) {
-    maps.push_back(mapOf(input.axes, all));
+    maps.push_back(mapOf(input.axes, loops));
     ins.push_back(input.tensor);
   }
   SmallVector<Type> types;
@@ -184,10 +286,10 @@ SmallVector<Value> RowBuilder::sums(ArrayRef<Indexed> inputs,
     inits.push_back(
         linalg::FillOp::create(builder, loc, zero, empty).getResult(0));
     types.push_back(inits.back().getType());
-    maps.push_back(mapOf(outAxes, all));
+    maps.push_back(mapOf(outAxes, loops));
   }
   SmallVector<utils::IteratorType> iterators;
-  for (int64_t axis : all)
+  for (int64_t axis : loops)
     iterators.push_back(llvm::is_contained(outAxes, axis)
                             ? utils::IteratorType::parallel
                             : utils::IteratorType::reduction);

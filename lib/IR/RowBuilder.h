@@ -40,8 +40,14 @@ public:
   /// Stands for a dimension of extent 1 with no axis: that of the one group in
   /// a statistic.
   static constexpr int64_t kUnitAxis = -1;
+  /// Where groups keep their channels: the groups, and the channels of one.
+  static constexpr int64_t kGroupAxis = -2, kWithinAxis = -3;
 
-  RowBuilder(RowOpInterface op, OpBuilder &builder);
+  /// `keepsChannels`: of an op with groups of the innermost axis, tensors of
+  /// all axes have these as they are. What is summed keeps the channels first,
+  /// and a group's are added up afterwards; what a group has is spread over its
+  /// channels where it is read.
+  RowBuilder(RowOpInterface op, OpBuilder &builder, bool keepsChannels = false);
 
   /// Elementwise over `outAxes` of x. The body sees the inputs.
   SmallVector<Value> elementwise(ArrayRef<Indexed> inputs,
@@ -113,16 +119,35 @@ public:
   OpBuilder &builder;
   Location loc;
   /// Axes of x; `kept` holds those of a statistic, the grouped one as
-  /// kUnitAxis.
+  /// kUnitAxis or kGroupAxis. Where channels are kept, `reduced` lacks theirs.
   SmallVector<int64_t> all, reduced, kept;
   FloatType computeType, workType;
   /// Whether the op is a tile for a GPU, whose threads hold rows or chunks of
   /// them: another sweep costs less than a decision about one would.
   bool isForGpu;
+  bool keepsChannels;
+
+  /// The extent of x along an axis, or that of a group.
+  OpFoldResult extentOf(int64_t axis);
 
 private:
   AffineMap mapOf(ArrayRef<int64_t> axes, ArrayRef<int64_t> loops);
   SmallVector<OpFoldResult> extentsOf(ArrayRef<int64_t> axes);
+  SmallVector<Value> map(ArrayRef<Indexed> inputs, ArrayRef<int64_t> outAxes,
+                         ArrayRef<Type> elementTypes, BodyFn body);
+  SmallVector<Value> reduce(ArrayRef<Indexed> inputs, ArrayRef<int64_t> loops,
+                            ArrayRef<int64_t> outAxes,
+                            ArrayRef<Type> elementTypes, BodyFn terms);
+  SmallVector<Indexed> spread(ArrayRef<Indexed> inputs);
+  SmallVector<Value> sumChannels(ValueRange sums, ArrayRef<Type> types);
+  SmallVector<ReassociationIndices> channelsOfGroups();
+
+  /// The axes of what each channel has, and with the channels of a group apart.
+  SmallVector<int64_t> channels, grouped;
+  /// The sums of each channel that were added up last.
+  Value channelSums;
+  /// What has been spread over channels.
+  DenseMap<Value, Value> spreadOf;
 };
 
 /// Step 5 of the contract: the factor of a statistic, both in work type.
@@ -304,6 +329,11 @@ decomposeGroups(NormOpInterface op, OpBuilder &builder, DecomposeFn decompose);
 FailureOr<SmallVector<Value>> decomposeGroups(NormBackwardOpInterface op,
                                               OpBuilder &builder,
                                               DecomposeFn decompose);
+
+/// `decomposeNorm` where groups of the innermost axis keep their channels as
+/// lanes, see RowBuilder.
+SmallVector<Value> decomposeKeepingChannels(NormOpInterface op,
+                                            OpBuilder &builder);
 
 } // namespace mlir::norm
 

@@ -165,7 +165,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     int64_t full = kVectorBytes * 8 / bits;
     RankedTensorType type = op.getInput().getType();
     int64_t last = type.getRank() - 1;
-    if (plan.hasLanes || type.isDynamicDim(last))
+    if (plan.hasLanes || isWorthRanges(op) || type.isDynamicDim(last))
       return full;
     int64_t extent = type.getDimSize(last);
     if (op.getGroupedAxis() == last)
@@ -332,7 +332,8 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
   static bool choosesSplit(RowOpInterface op, const TilePlan &plan,
                            std::optional<int64_t> bytes) {
     constexpr int64_t kMostTiles = 8, kFewestTileBytes = 786432;
-    if (plan.reducesNothing || plan.hasLanes || sumsOverRanges(op))
+    if (plan.reducesNothing || plan.hasLanes || isWorthRanges(op) ||
+        sumsOverRanges(op))
       return false;
     std::optional<int64_t> tiles = countSteps(op, plan.loopAxes);
     return tiles && *tiles > 0 && *tiles <= kMostTiles &&

@@ -20,6 +20,12 @@
 // more loop around each: a range lies in one image. Of images of few rows a
 // tile of lanes has all sums, as it has in the other forms of norms, with the
 // same bits; where the rows are counted at run time, a branch decides that.
+// Where a group of channels shares a mean, channels are summed apart, and one
+// more small loop after the merge adds up those of a group and spreads what
+// follows over them:
+//
+//   %m_c = scf.forall (%g) in (%groups)       sums over the channels of g, what
+//                                             follows, for each of them again
 //
 // Elementwise ops over all axes are computed again in each loop that needs
 // them. The last loop goes backwards: the last rows that were summed are what
@@ -29,6 +35,7 @@
 
 #include "TileLanes.h"
 
+#include "../IR/RowBuilder.h"
 #include "LowerToLinalg.h"
 #include "TileNeighbours.h"
 #include "TilePlan.h"
@@ -40,6 +47,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/IntEqClasses.h"
 
@@ -70,11 +78,17 @@ class LaneTiler {
 public:
   LaneTiler(RowOpInterface op, CpuStrategyAttr strategy, RewriterBase &rewriter)
       : op(op), strategy(strategy), rewriter(rewriter), loc(op.getLoc()) {
-    reduced = op.getReducedAxes();
-    kept = op.getKeptAxes();
+    reduced = axesOfRows(op);
+    kept = complementAxes(reduced, op.getRank());
     above = axesAboveRows(op);
     outer = llvm::to_vector(llvm::seq<int64_t>(0, reduced.front()));
     all = llvm::to_vector(llvm::seq<int64_t>(0, op.getRank()));
+    if (!op.getGroupedAxis())
+      return;
+    groups = outer;
+    groups.push_back(op.getRank());
+    withinGroups = groups;
+    withinGroups.push_back(op.getRank() + 1);
   }
 
   FailureOr<scf::ForallOp> run();
@@ -88,9 +102,24 @@ private:
   /// Whether an op has all axes.
   bool isFull(linalg::GenericOp generic) {
     return generic.getNumReductionLoops() == 0 &&
-           generic.getNumLoops() == all.size();
+           loopAxes(generic) == ArrayRef(all);
   }
+  /// Whether an op of the program makes groups of channels, or the reverse.
+  bool isReshape(Operation *made) {
+    return isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
+               made) &&
+           inProgram.contains(made);
+  }
+  /// The axes that the loops of an op run over.
+  ArrayRef<int64_t> loopAxes(linalg::GenericOp generic);
   linalg::GenericOp producerOf(Value value);
+  /// Notes what a loop has computed of a value, and of reshapes of it.
+  void record(Value value, Value computed);
+  /// Whether an op computes what groups have, or spreads it over channels.
+  bool isOfGroups(linalg::GenericOp generic) {
+    return !groups.empty() && loopAxes(generic) != ArrayRef(all);
+  }
+  void addGroups();
   void computeLevels();
   /// Cuts `ops` where they share no tensor that has all of `numAxes` axes:
   /// nothing would tell one loop that they run over the same.
@@ -99,6 +128,9 @@ private:
 
   // The loops.
   void keepLanes(ArrayRef<linalg::GenericOp> ops);
+  void keepGroups(ArrayRef<linalg::GenericOp> ops);
+  void fill(scf::ForallOp loop, ArrayRef<linalg::GenericOp> ops,
+            ArrayRef<Value> values, Tile &tile);
   SmallVector<Value> valuesReadAfter(ArrayRef<linalg::GenericOp> ops);
   void sumRows(ArrayRef<linalg::GenericOp> sums);
   SmallVector<Value> sumRanges(ArrayRef<linalg::GenericOp> sums,
@@ -124,6 +156,12 @@ private:
   /// The axes that an operand or result of `generic` has by `map`; -1 for a
   /// dimension that none indexes.
   SmallVector<int64_t> axesBy(linalg::GenericOp generic, AffineMap map);
+  /// Those of a value that a generic op computes.
+  SmallVector<int64_t> axesOf(Value value) {
+    auto generic = value.getDefiningOp<linalg::GenericOp>();
+    return axesBy(generic,
+                  generic.getIndexingMapMatchingResult(cast<OpResult>(value)));
+  }
   Sizes pick(ArrayRef<OpFoldResult> list, ArrayRef<int64_t> axes,
              int64_t otherwise);
   Tile wholeTile();
@@ -148,9 +186,13 @@ private:
   CpuStrategyAttr strategy;
   RewriterBase &rewriter;
   Location loc;
+  /// The axes of x that are summed over and those of the sums; those of groups
+  /// and of the channels within come after x's.
   SmallVector<int64_t> reduced, kept, all;
-  /// The axes outside of rows: kept ones, then the reduced ones.
+  /// The axes outside of rows, and the kept ones of these.
   SmallVector<int64_t> above, outer;
+  /// Those of what groups have, and of their channels; empty without groups.
+  SmallVector<int64_t> groups, withinGroups;
   SmallVector<Range> domain;
   RowRanges ranges;
   /// What the op decomposes to: all ops, those with work, and its results.
@@ -173,7 +215,10 @@ private:
 
 LogicalResult LaneTiler::decompose() {
   Operation *before = op->getPrevNode();
-  FailureOr<SmallVector<Value>> values = decomposeRowOp(op, rewriter);
+  FailureOr<SmallVector<Value>> values =
+      groups.empty() ? decomposeRowOp(op, rewriter)
+                     : decomposeKeepingChannels(
+                           cast<NormOpInterface>(op.getOperation()), rewriter);
   if (failed(values))
     return op.emitOpError("does not decompose");
   results = *values;
@@ -192,12 +237,32 @@ linalg::GenericOp LaneTiler::producerOf(Value value) {
   if (auto sample = value.getDefiningOp<tensor::ExtractSliceOp>();
       sample && inProgram.contains(sample))
     value = stripTensorCasts(sample.getSource());
+  if (Operation *reshape = value.getDefiningOp(); isReshape(reshape))
+    value = stripTensorCasts(reshape->getOperand(0));
   auto generic = value.getDefiningOp<linalg::GenericOp>();
   return generic && inProgram.contains(generic) ? generic : nullptr;
 }
 
+ArrayRef<int64_t> LaneTiler::loopAxes(linalg::GenericOp generic) {
+  bool isWithin =
+      llvm::any_of(generic.getDpsInputs(),
+                   [&](Value input) {
+                     return isReshape(input.getDefiningOp()) &&
+                            isa<tensor::ExpandShapeOp>(input.getDefiningOp());
+                   }) ||
+      llvm::any_of(generic->getUsers(), [&](Operation *user) {
+        return isReshape(user) && isa<tensor::CollapseShapeOp>(user);
+      });
+  if (isWithin)
+    return withinGroups;
+  if (generic.getNumLoops() == all.size())
+    return all;
+  return groups.empty() ? kept : groups;
+}
+
 bool LaneTiler::isSum(linalg::GenericOp generic) {
   return generic.getNumReductionLoops() > 0 &&
+         loopAxes(generic) == ArrayRef(all) &&
          llvm::none_of(generic.getDpsInputs(), [&](Value input) {
            auto sample = input.getDefiningOp<tensor::ExtractSliceOp>();
            return sample && inProgram.contains(sample);
@@ -244,7 +309,7 @@ LaneTiler::groupByTensors(ArrayRef<linalg::GenericOp> ops, size_t numAxes) {
 
 SmallVector<int64_t> LaneTiler::axesBy(linalg::GenericOp generic,
                                        AffineMap map) {
-  ArrayRef<int64_t> loops = generic.getNumLoops() == all.size() ? all : kept;
+  ArrayRef<int64_t> loops = loopAxes(generic);
   return llvm::map_to_vector(map.getResults(), [&](AffineExpr expr) -> int64_t {
     auto dim = dyn_cast<AffineDimExpr>(expr);
     return dim ? loops[dim.getPosition()] : -1;
@@ -393,6 +458,20 @@ void LaneTiler::insert(Value tile, Value destination, ArrayRef<OpFoldResult> at,
 // Loops
 //===----------------------------------------------------------------------===//
 
+void LaneTiler::record(Value value, Value computed) {
+  done[value] = computed;
+  for (Operation *user : value.getUsers()) {
+    if (!isReshape(user))
+      continue;
+    Value source = computed;
+    if (source.getType() != value.getType())
+      source = tensor::CastOp::create(rewriter, loc, value.getType(), source);
+    IRMapping mapping;
+    mapping.map(value, source);
+    done[user->getResult(0)] = rewriter.clone(*user, mapping)->getResult(0);
+  }
+}
+
 /// What ops compute for others.
 SmallVector<Value> LaneTiler::valuesReadAfter(ArrayRef<linalg::GenericOp> ops) {
   SmallVector<Value> values;
@@ -413,22 +492,66 @@ void LaneTiler::keepLanes(ArrayRef<linalg::GenericOp> ops) {
     destinations.push_back(emptyOf(value, extents(kept)));
   LaneLoop lanes = LaneLoop::create(rewriter, loc, extents(kept), destinations,
                                     laneOptions());
-  OpBuilder::InsertionGuard guard(rewriter);
-  rewriter.setInsertionPoint(lanes.loop.getTerminator());
   Tile tile = wholeTile();
   for (auto [axis, offset, size] :
        llvm::zip_equal(kept, lanes.offsets, lanes.sizes)) {
     tile.offsets[axis] = offset;
     tile.sizes[axis] = size;
   }
-  for (linalg::GenericOp generic : ops)
-    if (!tile.made.contains(generic->getResult(0)))
-      cloneOn(generic, tile);
-  for (auto [value, argument, result] : llvm::zip_equal(
-           values, lanes.loop.getRegionIterArgs(), lanes.loop.getResults())) {
-    insert(tile.made.lookup(value), argument, lanes.offsets, lanes.sizes);
-    done[value] = result;
+  fill(lanes.loop, ops, values, tile);
+}
+
+/// Computes what groups have, from their channels and over these again, a few
+/// groups at a time.
+void LaneTiler::keepGroups(ArrayRef<linalg::GenericOp> ops) {
+  SmallVector<Value> values = valuesReadAfter(ops), destinations;
+  for (Value value : values)
+    destinations.push_back(emptyOf(value, extents(axesOf(value))));
+  int64_t rows = kAppliedRows, columns = strategy.getColumns();
+  while (op.getNumGroups() % rows != 0)
+    rows /= 2;
+  if (std::optional<int64_t> channels =
+          getConstantIntValue(domain[withinGroups.back()].size))
+    columns = std::min<int64_t>(
+        columns, llvm::PowerOf2Ceil(std::max<int64_t>(*channels, 1)));
+  Sizes steps = repeat(1, groups.size());
+  steps.back() = rewriter.getIndexAttr(rows);
+  auto loop = scf::ForallOp::create(rewriter, loc, repeat(0, groups.size()),
+                                    extents(groups), steps, destinations,
+                                    /*mapping=*/std::nullopt);
+  loop->setAttr(kStrategyAttrName,
+                CpuStrategyAttr::get(rewriter.getContext(), rows, columns,
+                                     strategy.getParallel(), /*range=*/0,
+                                     kSerialBytes,
+                                     /*stream_bytes=*/0, /*prefetch=*/0,
+                                     /*split=*/false));
+  Tile tile = wholeTile();
+  for (auto [axis, at, step] :
+       llvm::zip_equal(groups, loop.getInductionVars(), steps)) {
+    tile.offsets[axis] = at;
+    tile.sizes[axis] = step;
   }
+  fill(loop, ops, values, tile);
+}
+
+/// Computes `ops` in a loop that has room for tiles of `values`.
+void LaneTiler::fill(scf::ForallOp loop, ArrayRef<linalg::GenericOp> ops,
+                     ArrayRef<Value> values, Tile &tile) {
+  {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(loop.getTerminator());
+    for (linalg::GenericOp generic : ops)
+      if (!tile.made.contains(generic->getResult(0)))
+        cloneOn(generic, tile);
+    for (auto [value, argument] :
+         llvm::zip_equal(values, loop.getRegionIterArgs())) {
+      SmallVector<int64_t> axes = axesOf(value);
+      insert(tile.made.lookup(value), argument, pick(tile.offsets, axes, 0),
+             pick(tile.sizes, axes, 1));
+    }
+  }
+  for (auto [value, result] : llvm::zip_equal(values, loop.getResults()))
+    record(value, result);
 }
 
 /// Sums over all rows: those of each range in a loop, in `memory` where there
@@ -503,8 +626,9 @@ bool LaneTiler::matchRepeated(ArrayRef<linalg::GenericOp> sums,
     auto *found = llvm::find_if(program, repeats);
     if (found == program.end())
       return false;
-    for (auto [a, b] :
+    for (auto [one, other] :
          llvm::zip_equal(found->getDpsInputs(), sum.getDpsInputs())) {
+      Value a = stripTensorCasts(one), b = stripTensorCasts(other);
       if (a == b)
         continue;
       if (!done.contains(a) || !done.contains(b) ||
@@ -600,7 +724,7 @@ void LaneTiler::sumRows(ArrayRef<linalg::GenericOp> sums) {
   const Value *next = totals.begin();
   for (linalg::GenericOp generic : sums)
     for (Value result : generic->getResults())
-      done[result] = *next++;
+      record(result, *next++);
 }
 
 /// Computes all but what has all axes, level by level.
@@ -613,12 +737,17 @@ void LaneTiler::sumInRanges() {
   for (linalg::GenericOp generic : program)
     last = std::max(last, levels[generic]);
   for (int level = 0; level <= last; ++level) {
-    Ops keptOps, sums;
+    Ops keptOps, groupOps, sums;
     for (linalg::GenericOp generic : program)
       if (levels[generic] == level && !isFull(generic))
-        (isSum(generic) ? sums : keptOps).push_back(generic);
+        (isSum(generic)        ? sums
+         : isOfGroups(generic) ? groupOps
+                               : keptOps)
+            .push_back(generic);
     for (const Ops &group : groupByTensors(keptOps, kept.size()))
       keepLanes(group);
+    for (const Ops &group : groupByTensors(groupOps, groups.size()))
+      keepGroups(group);
     for (const Ops &group : groupByTensors(sums, all.size()))
       sumRows(group);
   }
@@ -707,11 +836,26 @@ scf::ForallOp LaneTiler::apply() {
        llvm::zip_equal(values, loop.getRegionIterArgs())) {
     if (!tile.made.contains(value))
       cloneOn(producerOf(value), tile);
-    insert(tile.made.lookup(value), argument, tile.offsets, tile.sizes);
+    insert(tile.made.lookup(value), argument, pick(tile.offsets, all, 0),
+           pick(tile.sizes, all, 1));
   }
   for (auto [value, result] : llvm::zip_equal(values, loop.getResults()))
     done[value] = result;
   return loop;
+}
+
+/// Adds the axes of groups to those of x.
+void LaneTiler::addGroups() {
+  OpFoldResult zero = rewriter.getIndexAttr(0), one = rewriter.getIndexAttr(1);
+  // Where ops are tiled, the grouped axis counts groups.
+  domain.back().size =
+      tensor::getMixedSize(rewriter, loc, op.getInput(), op.getRank() - 1);
+  OpFoldResult within = affine::makeComposedFoldedAffineApply(
+      rewriter, loc,
+      rewriter.getAffineSymbolExpr(0).floorDiv(op.getNumGroups()),
+      {domain.back().size});
+  domain.push_back({zero, rewriter.getIndexAttr(op.getNumGroups()), one});
+  domain.push_back({zero, within, one});
 }
 
 FailureOr<scf::ForallOp> LaneTiler::run() {
@@ -725,7 +869,10 @@ FailureOr<scf::ForallOp> LaneTiler::run() {
     return failure();
   computeLevels();
   domain = normIterationDomain(op, rewriter);
-  if (!outer.empty() && !staticExtent(op.getInput().getType(), reduced))
+  if (!groups.empty())
+    addGroups();
+  if (!outer.empty() && groups.empty() &&
+      !staticExtent(op.getInput().getType(), reduced))
     sumFewOrMany();
   else
     sumInRanges();

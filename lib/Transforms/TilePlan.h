@@ -47,16 +47,26 @@ struct TileSizes {
   }
 };
 
+/// The reduced axes but the grouped one.
+inline SmallVector<int64_t> axesOfRows(RowOpInterface op) {
+  return llvm::filter_to_vector(op.getReducedAxes(), [&](int64_t axis) {
+    return axis != op.getGroupedAxis();
+  });
+}
+
 /// Whether all sums of an op run over neighbouring axes of x and keep the inner
-/// ones, as those of a batch or an instance norm of channel-last data do. Then
-/// rows of the inner axes' elements are cut into ranges; see TileLanes.cpp.
+/// ones, as those of a batch or an instance norm of channel-last data do, or
+/// but for adding up groups of the innermost. Then rows of the inner axes'
+/// elements are cut into ranges; see TileLanes.cpp.
 inline bool keepsInnerAxes(RowOpInterface op) {
   auto norm = dyn_cast<NormOpInterface>(op.getOperation());
-  if (op.getGroupedAxis() ||
-      (norm ? norm.hasGivenStatistics()
-            : !isa<NormBackwardOpInterface>(op.getOperation())))
+  if (norm ? norm.hasGivenStatistics()
+           : !isa<NormBackwardOpInterface>(op.getOperation()))
     return false;
-  SmallVector<int64_t> reduced = op.getReducedAxes();
+  if (op.getGroupedAxis() && (!norm || op.getNumGroups() == 1 ||
+                              *op.getGroupedAxis() + 1 != op.getRank()))
+    return false;
+  SmallVector<int64_t> reduced = axesOfRows(op);
   return !reduced.empty() && reduced.back() + 1 < op.getRank() &&
          reduced.back() - reduced.front() + 1 == int64_t(reduced.size()) &&
          op.getTiedAxes() == reduced;
@@ -65,7 +75,7 @@ inline bool keepsInnerAxes(RowOpInterface op) {
 /// The axes outside of the rows of such an op: the reduced ones, and those
 /// around them.
 inline SmallVector<int64_t> axesAboveRows(RowOpInterface op) {
-  return llvm::to_vector(llvm::seq<int64_t>(0, op.getReducedAxes().back() + 1));
+  return llvm::to_vector(llvm::seq<int64_t>(0, axesOfRows(op).back() + 1));
 }
 
 /// The fewest rows that such an op sums in ranges if axes lie around the
@@ -78,9 +88,10 @@ inline constexpr int64_t kFewestRangedRows = 1024;
 inline bool isWorthRanges(RowOpInterface op) {
   if (!keepsInnerAxes(op))
     return false;
-  SmallVector<int64_t> reduced = op.getReducedAxes();
+  SmallVector<int64_t> reduced = axesOfRows(op);
   std::optional<int64_t> rows = staticExtent(op.getInput().getType(), reduced);
-  return reduced.front() == 0 || !rows || *rows >= kFewestRangedRows;
+  return reduced.front() == 0 || op.getGroupedAxis() || !rows ||
+         *rows >= kFewestRangedRows;
 }
 
 /// The same, where the strategy of `op` wants ranges.

@@ -1,5 +1,5 @@
-"""Instance norms of channel-last images: as the norms of test_lanes.py, with images
-around the sums. What an image gets depends on no other."""
+"""Instance and group norms of channel-last images: as the norms of test_lanes.py, with
+images around the sums. What an image gets depends on no other."""
 
 import numpy as np
 import pytest
@@ -20,6 +20,13 @@ SHAPES = {
 }
 # How many axes lie around the reduced ones.
 OUTER = {"deep": 2}
+# Groups whose channels fill a part of a vector, one and several; of one channel; few
+# places; no images.
+GROUPS = {
+    "part": ((2, 37, 31, 40), 4), "one": ((2, 300, 64), 2), "several": ((1, 130, 225), 3),
+    "channel": ((2, 200, 33), 33), "place": ((3, 1, 24), 6), "pairs": ((2, 7, 7, 64), 32),
+    "whole": ((300, 30), 5),
+}
 
 
 def forward_call(name, element="f32", benign=False, dynamic=False, images=None,
@@ -38,6 +45,71 @@ def forward_call(name, element="f32", benign=False, dynamic=False, images=None,
     return Call(spec, x=x[images] if images else x, scale=draw(rng, kept, element, 1.0),
                 shift=draw(rng, kept, element), results=results,
                 dynamic=tuple(range(len(shape))) if dynamic else ())
+
+
+def group_call(name, element="f32", benign=False, dynamic=False, images=None,
+               results=FORWARD, **more):
+    shape, groups = GROUPS[name]
+    channel = len(shape) - 1
+    axes = tuple(range(0 if name == "whole" else 1, len(shape)))
+    spec = NormSpec("group_norm", axes=axes, channel_axis=channel, groups=groups)
+    sets = int(np.prod(spec.kept_shape(shape)))
+    count = int(np.prod(shape)) // sets
+    rng = generator(f"groups{shape}{element}{benign}")
+    rows = rng.standard_normal((sets, count)) if benign else hostile(rng, sets, count)
+    if element == "f16":
+        rows = np.clip(rows, -65504, 65504)
+    x = np.ascontiguousarray(from_rows(cast(rows, float_type(element)), shape, spec))
+    kept = shape[-1:]
+    return Call(spec, x=x[images] if images else x, scale=draw(rng, kept, element, 1.0),
+                shift=draw(rng, kept, element), results=results,
+                dynamic=tuple(range(len(shape))) if dynamic else (), **more)
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "f16", "f64"])
+def test_promise_of_groups(element, tmp_path):
+    names = GROUPS if element == "f32" else ("part", "several")
+    calls = [group_call(name, element, benign) for name in names for benign in (False, True)]
+    for call, found in zip(calls, run_calls(tmp_path, calls), strict=True):
+        check(call.reference(), found, "any")
+
+
+def test_groups_of_threads_and_extents(tmp_path):
+    calls = [group_call(name) for name in GROUPS]
+    first = run_calls(tmp_path, calls, threads=1)
+    for one, other in zip(first, run_calls(tmp_path, calls, threads=2), strict=True):
+        compare(one, other)
+    calls = [group_call(name, dynamic=True) for name in GROUPS]
+    for threads in (1, 3):
+        for one, other in zip(first, run_calls(tmp_path, calls, threads=threads), strict=True):
+            compare(one, other)
+
+
+def test_groups_of_images_beside(tmp_path):
+    parts = [slice(0, 1), slice(1, 2)]
+    calls = [group_call("part", images=part) for part in parts]
+    *found, whole = run_calls(tmp_path, [*calls, group_call("part")])
+    for part, results in zip(parts, found, strict=True):
+        for name, values in results.items():
+            same_bits(values, whole[name][part])
+
+
+def test_not_finite_in_a_group(tmp_path):
+    call, clean = group_call("part", benign=True), group_call("part", benign=True)
+    call.x[1, 13, 5, 27] = np.nan
+    found, expected = run_calls(tmp_path, [call, clean])
+    check(call.reference(), found, "any")
+    found["y"][1, ..., 20:30] = expected["y"][1, ..., 20:30]
+    same_bits(found["y"], expected["y"])
+
+
+def test_no_places_of_groups(tmp_path):
+    for shape in ((0, 3, 40), (2, 0, 40)):
+        call = Call(NormSpec("group_norm", axes=(1, 2), channel_axis=2, groups=4),
+                    x=np.zeros(shape, np.float32), results=FORWARD, dynamic=(0, 1, 2))
+        found = run_calls(tmp_path, [call])[0]
+        assert found["y"].shape == shape
+        check(call.reference(), found, "any")
 
 
 @pytest.mark.parametrize("element", ["f32", "bf16", "f16", "f64"])

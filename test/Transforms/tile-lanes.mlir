@@ -151,6 +151,34 @@ func.func @counted(%x: tensor<3x?x64xf32>) -> tensor<3x?x64xf32> {
 
 // -----
 
+// Channels of groups are summed apart. What a group has follows from sums of its
+// channels, is compared and applied as lanes of these.
+// CHECK-LABEL: func @groups
+// CHECK-SAME: %[[X:.*]]: tensor<2x256x320xf32>
+// CHECK: %[[SAMPLE:.*]] = scf.forall {{.*}} to (2, 320) step (1, 32)
+// CHECK:   tensor.extract_slice %[[X]]{{.*}} [1, 16, 32] [1, 16, 1]
+// CHECK: tensor.expand_shape %[[SAMPLE]] {{.*}} into tensor<2x32x10xf32>
+// CHECK: %[[M:.*]]:2 = scf.forall {{.*}} to (2, 32) step (1, 4) {{.*}} -> (tensor<2x32xf32>, tensor<2x32x10xf32>)
+// CHECK:   iterator_types = ["parallel", "parallel", "reduction"]
+// CHECK: } {norm.strategy = #norm.cpu<rows = 4, columns = 16, parallel = true, serial_bytes = 262144>}
+// CHECK: %[[LANES:.*]] = tensor.collapse_shape %[[M]]#1 {{.*}} into tensor<2x320xf32>
+// CHECK: scf.forall {{.*}} in (2, 8) {{.*}} -> (tensor<8x2x320xf32>, tensor<8x2x320xf32>)
+// CHECK:   tensor.extract_slice %[[LANES]]
+// CHECK: scf.forall {{.*}} to (2, 320) step (1, 32)
+// CHECK: %[[BETTER:.*]]:2 = scf.forall {{.*}} to (2, 32) step (1, 4)
+// CHECK: %[[OTHER:.*]] = tensor.collapse_shape %[[BETTER]]#1
+// CHECK: linalg.generic {{.*}} ins(%[[LANES]], %[[OTHER]]
+// CHECK: scf.if
+// CHECK: scf.forall {{.*}} to (2, 32) step (1, 4)
+// CHECK: scf.forall {{.*}} to (2, 256) step (1, 4) {{.*}} -> (tensor<2x256x320xf32>)
+func.func @groups(%x: tensor<2x256x320xf32>) -> (tensor<2x256x320xf32>, tensor<2x32xf32>) {
+  %y, %m = norm.group_norm %x groups 32 channel_axis 2 axes [1, 2] epsilon inside_sqrt 1.0e-5
+    : tensor<2x256x320xf32> -> tensor<2x256x320xf32> mean(tensor<2x32xf32>)
+  return %y, %m : tensor<2x256x320xf32>, tensor<2x32xf32>
+}
+
+// -----
+
 // Where images have few rows, or statistics are given, tiles are of lanes.
 // CHECK-LABEL: func @between
 // CHECK-COUNT-1: scf.forall (
