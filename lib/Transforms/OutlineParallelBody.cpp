@@ -52,6 +52,14 @@ static bool allocatesOnStack(memref::AllocaScopeOp scope) {
   return result.wasInterrupted();
 }
 
+/// Whether a parallel region starts with a loop, and neither has clauses but a
+/// condition.
+static bool holdsPlainLoop(omp::ParallelOp parallel) {
+  auto loop = dyn_cast<omp::WsloopOp>(parallel.getRegion().front().front());
+  return loop && loop->getNumOperands() == 0 && !loop.getScheduleKind() &&
+         parallel->getNumOperands() == (parallel.getIfExpr() ? 1 : 0);
+}
+
 namespace {
 class Outliner {
 public:
@@ -164,9 +172,9 @@ void Outliner::loopOverRange(omp::LoopNestOp nest, ValueRange counts,
   rewriter.inlineBlockBefore(body, loop.getBody()->getTerminator(), places);
 }
 
-/// A region that OpenMP's `if` leaves to one thread costs a microsecond, as
-/// much as a norm of one row. So the loop of `omp.parallel if(c)` becomes a
-/// function of a range of its steps:
+/// OpenMP's own sharing of a loop costs a microsecond, and so does a region
+/// that its `if` leaves to one thread: as much as a norm of one row. So the
+/// loop of `omp.parallel if(c)` becomes a function of a range of its steps:
 ///   scf.if %c { omp.parallel { call @range(this thread's) } }
 ///   else { call @range(all) }
 LogicalResult Outliner::callRanges(omp::ParallelOp parallel) {
@@ -179,10 +187,13 @@ LogicalResult Outliner::callRanges(omp::ParallelOp parallel) {
   Value all = counts.front();
   for (Value count : ArrayRef(counts).drop_front())
     all = multiply(all, count);
-  auto choice = scf::IfOp::create(rewriter, loc, parallel.getIfExpr(),
-                                  /*withElseRegion=*/true);
-  rewriter.moveOpBefore(parallel, choice.thenYield());
-  parallel.getIfExprMutable().clear();
+  scf::IfOp choice;
+  if (Value condition = parallel.getIfExpr()) {
+    choice = scf::IfOp::create(rewriter, loc, condition,
+                               /*withElseRegion=*/true);
+    rewriter.moveOpBefore(parallel, choice.thenYield());
+    parallel.getIfExprMutable().clear();
+  }
 
   rewriter.setInsertionPoint(share);
   auto number = [&](StringRef name) -> Value {
@@ -211,12 +222,14 @@ LogicalResult Outliner::callRanges(omp::ParallelOp parallel) {
   if (failed(outline(scope, "__range")))
     return failure();
 
-  IRMapping whole;
-  whole.map(from, zero);
-  whole.map(to, all);
-  rewriter.setInsertionPoint(choice.elseYield());
-  for (Operation &op : scope.getBodyRegion().front().without_terminator())
-    rewriter.clone(op, whole);
+  if (choice) {
+    IRMapping whole;
+    whole.map(from, zero);
+    whole.map(to, all);
+    rewriter.setInsertionPoint(choice.elseYield());
+    for (Operation &op : scope.getBodyRegion().front().without_terminator())
+      rewriter.clone(op, whole);
+  }
   inlineBody(scope);
   return success();
 }
@@ -233,21 +246,20 @@ struct OutlineParallelBody
 
   void runOnOperation() override {
     SmallVector<memref::AllocaScopeOp> scopes;
-    SmallVector<omp::ParallelOp> conditional;
+    SmallVector<omp::ParallelOp> shared;
     getOperation().walk([&](Operation *op) {
       if (auto scope = dyn_cast<memref::AllocaScopeOp>(op);
           scope && scope.getNumResults() == 0)
         scopes.push_back(scope);
       if (auto parallel = dyn_cast<omp::ParallelOp>(op);
-          parallel && parallel.getIfExpr() &&
-          isa<omp::WsloopOp>(parallel.getRegion().front().front()))
-        conditional.push_back(parallel);
+          parallel && holdsPlainLoop(parallel))
+        shared.push_back(parallel);
     });
     Outliner outliner(getOperation());
     for (memref::AllocaScopeOp scope : scopes)
       if (failed(outliner.inlineScope(scope)))
         return signalPassFailure();
-    for (omp::ParallelOp parallel : conditional)
+    for (omp::ParallelOp parallel : shared)
       if (failed(outliner.callRanges(parallel)))
         return signalPassFailure();
   }

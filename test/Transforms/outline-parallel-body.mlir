@@ -6,11 +6,8 @@
 
 // An op of unknown effects keeps upstream's scope; there is nothing to free.
 // CHECK-LABEL: func.func @no_allocation(
-// CHECK: omp.loop_nest
-// CHECK-NOT: memref.alloca_scope
-// CHECK: scf.for
-// CHECK: llvm.call_intrinsic "llvm.x86.sse.sfence"
-// CHECK: return
+// CHECK: omp.parallel
+// CHECK: func.call @no_allocation__range_0(
 func.func @no_allocation(%m: memref<?x4xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -28,10 +25,8 @@ func.func @no_allocation(%m: memref<?x4xf32>, %n: index) {
 
 // A stack allocation moves to the frame of a function, and constants with it.
 // CHECK-LABEL: func.func @allocation(
-// CHECK-SAME: %[[M:.*]]: memref<?x4xf32>
-// CHECK: omp.loop_nest (%[[I:.*]]) : index
-// CHECK-NEXT: func.call @allocation__body_0({{.*}}%[[M]]{{.*}})
-// CHECK-NEXT: omp.yield
+// CHECK: omp.parallel
+// CHECK: func.call @allocation__range_0(
 // CHECK-LABEL: func.func private @allocation__body_0(
 // CHECK-SAME: llvm.linkage = #llvm.linkage<internal>
 // CHECK-DAG: arith.constant 1.000000e+00 : f32
@@ -54,3 +49,14 @@ func.func @allocation(%m: memref<?x4xf32>, %n: index) {
   }
   return
 }
+
+// CHECK-LABEL: func.func private @no_allocation__range_0(
+// CHECK: scf.for
+// CHECK-NOT: memref.alloca_scope
+// CHECK: scf.for
+// CHECK: llvm.call_intrinsic "llvm.x86.sse.sfence"
+// CHECK: return
+// CHECK-LABEL: func.func private @allocation__range_0(
+// CHECK-SAME: %[[M:.*]]: memref<?x4xf32>
+// CHECK: scf.for
+// CHECK: func.call @allocation__body_0({{.*}}%[[M]]{{.*}})

@@ -1,7 +1,7 @@
 // RUN: norm-opt %s --norm-outline-parallel-body | FileCheck %s
 
 // What runs on one thread or on all is a function of a range of steps: OpenMP's
-// own serial region would cost as much as a norm of a row.
+// own serial region, or its sharing of a loop, costs as much as a norm of a row.
 // CHECK-LABEL: func.func @conditional(
 // CHECK-SAME: %[[M:.*]]: memref<?x4xf32>, %[[N:.*]]: index, %[[WORTH:.*]]: i1
 // CHECK: %[[ROWS:.*]] = arith.ceildivsi
@@ -24,6 +24,8 @@
 // The functions come last.
 // CHECK-LABEL: func.func @no_loop(
 // CHECK: omp.parallel if(
+// CHECK-LABEL: func.func @clauses(
+// CHECK: omp.wsloop schedule(dynamic)
 // CHECK-LABEL: func.func private @conditional__body_0(
 // CHECK: memref.alloca() : memref<4xf32>
 // CHECK-LABEL: func.func private @conditional__range_0(
@@ -58,12 +60,28 @@ func.func @conditional(%m: memref<?x4xf32>, %n: index, %worth: i1) {
   return
 }
 
-// Any other conditional region stays.
+// Any other region stays.
 func.func @no_loop(%m: memref<4xf32>, %worth: i1) {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1.0 : f32
   omp.parallel if(%worth) {
     memref.store %one, %m[%c0] : memref<4xf32>
+    omp.terminator
+  }
+  return
+}
+
+func.func @clauses(%m: memref<4xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1.0 : f32
+  omp.parallel {
+    omp.wsloop schedule(dynamic) {
+      omp.loop_nest (%i) : index = (%c0) to (%n) step (%c1) {
+        memref.store %one, %m[%i] : memref<4xf32>
+        omp.yield
+      }
+    }
     omp.terminator
   }
   return
