@@ -7,6 +7,7 @@
 
 #include "Norm/Transforms/Passes.h"
 
+#include "TileLanes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -177,6 +178,7 @@ void Outliner::loopOverRange(omp::LoopNestOp nest, ValueRange counts,
 /// loop of `omp.parallel if(c)` becomes a function of a range of its steps:
 ///   scf.if %c { omp.parallel { call @range(this thread's) } }
 ///   else { call @range(all) }
+/// With norm.mirrored, thread t takes what is thread T-1-t's elsewhere.
 LogicalResult Outliner::callRanges(omp::ParallelOp parallel) {
   Location loc = parallel.getLoc();
   auto share = cast<omp::WsloopOp>(parallel.getRegion().front().front());
@@ -205,6 +207,10 @@ LogicalResult Outliner::callRanges(omp::ParallelOp parallel) {
   Value threads = number("omp_get_num_threads");
   Value one = arith::ConstantIndexOp::create(rewriter, loc, 1);
   Value next = arith::AddIOp::create(rewriter, loc, thread, one);
+  if (parallel->removeAttr(norm::kMirroredAttrName)) {
+    thread = arith::SubIOp::create(rewriter, loc, threads, next);
+    next = arith::AddIOp::create(rewriter, loc, thread, one);
+  }
   Value from =
       arith::DivUIOp::create(rewriter, loc, multiply(all, thread), threads);
   Value to =

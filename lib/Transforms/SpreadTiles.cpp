@@ -13,7 +13,6 @@
 #include "TouchedBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
@@ -34,25 +33,8 @@ static void createStoreFence(OpBuilder &builder, Location loc) {
       builder, loc, builder.getStringAttr("llvm.x86.sse.sfence"), ValueRange());
 }
 
-/// Calls a function of OpenMP that returns an int, declared in `module`.
-static Value query(OpBuilder &builder, Location loc, Operation *module,
-                   StringRef name) {
-  auto function =
-      dyn_cast_or_null<func::FuncOp>(SymbolTable::lookupSymbolIn(module, name));
-  if (!function) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(&module->getRegion(0).front());
-    function = func::FuncOp::create(
-        builder, loc, name, builder.getFunctionType({}, builder.getI32Type()));
-    function.setPrivate();
-  }
-  Value number = func::CallOp::create(builder, loc, function).getResult(0);
-  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                    number);
-}
-
-/// The tiles of this thread in a parallel region, one run of them. Returns the
-/// block that is to hold a tile, at the indices that are its arguments.
+/// The tiles of this thread in a parallel region. Returns the block that is to
+/// hold a tile, at the indices that are its arguments.
 static Block *shareTiles(OpBuilder &builder, Location loc,
                          omp::LoopNestOperands &bounds) {
   auto share = omp::WsloopOp::create(builder, loc, omp::WsloopOperands());
@@ -65,36 +47,9 @@ static Block *shareTiles(OpBuilder &builder, Location loc,
   return tile;
 }
 
-/// The same for a loop from 0 that is kMirroredAttrName.
-static Block *shareMirrored(OpBuilder &builder, Location loc, Operation *module,
-                            omp::LoopNestOperands &bounds) {
-  Value threads = query(builder, loc, module, "omp_get_num_threads"),
-        thread = query(builder, loc, module, "omp_get_thread_num");
-  Value tiles = arith::CeilDivUIOp::create(
-      builder, loc, bounds.loopUpperBounds[0], bounds.loopSteps[0]);
-  // The first tile of thread T - number.
-  auto first = [&](Value number) -> Value {
-    Value before = arith::SubIOp::create(builder, loc, threads, number);
-    Value tile = arith::DivUIOp::create(
-        builder, loc, arith::MulIOp::create(builder, loc, tiles, before),
-        threads);
-    return arith::MulIOp::create(builder, loc, tile, bounds.loopSteps[0]);
-  };
-  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  Value next = arith::AddIOp::create(builder, loc, thread, one);
-  Value lower = first(next), upper = first(thread);
-  return scf::ForOp::create(builder, loc, lower, upper, bounds.loopSteps[0])
-      .getBody();
-}
-
 namespace {
 struct SpreadTiles : public norm::impl::SpreadTilesPassBase<SpreadTiles> {
   using Base::Base;
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    Base::getDependentDialects(registry);
-    registry.insert<func::FuncDialect>();
-  }
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
@@ -117,14 +72,6 @@ struct SpreadTiles : public norm::impl::SpreadTilesPassBase<SpreadTiles> {
 
   bool needsFence(scf::ForallOp loop) {
     return loop->hasAttr(kStreamsAttrName) && isa != CpuIsa::Any;
-  }
-
-  /// Whether threads can take mirrored shares of `loop`: it has to be one loop,
-  /// and what they ask for to be declared.
-  bool isMirrored(scf::ForallOp loop) {
-    return loop->hasAttr(kMirroredAttrName) && loop.getRank() == 1 &&
-           llvm::all_of(loop.getMixedLowerBound(), isZeroInteger) &&
-           getOperation()->hasTrait<OpTrait::SymbolTable>();
   }
 
   LogicalResult makeSequential(RewriterBase &rewriter, scf::ForallOp loop) {
@@ -166,9 +113,10 @@ struct SpreadTiles : public norm::impl::SpreadTilesPassBase<SpreadTiles> {
 
     auto parallel = omp::ParallelOp::create(rewriter, loc, clauses);
     rewriter.createBlock(&parallel.getRegion());
-    Block *tile = isMirrored(loop)
-                      ? shareMirrored(rewriter, loc, getOperation(), bounds)
-                      : shareTiles(rewriter, loc, bounds);
+    // norm-outline-parallel-body gives each thread its share.
+    if (Attribute mirrored = loop->getAttr(kMirroredAttrName))
+      parallel->setAttr(kMirroredAttrName, mirrored);
+    Block *tile = shareTiles(rewriter, loc, bounds);
     rewriter.setInsertionPointToEnd(&parallel.getRegion().front());
     if (needsFence(loop))
       createStoreFence(rewriter, loc);

@@ -26,6 +26,17 @@
 // CHECK: omp.parallel if(
 // CHECK-LABEL: func.func @clauses(
 // CHECK: omp.wsloop schedule(dynamic)
+// The last thread takes the first steps.
+// CHECK-LABEL: func.func @mirrored(
+// CHECK: %[[T:.*]] = arith.index_cast
+// CHECK: %[[C:.*]] = arith.index_cast
+// CHECK: %[[NEXT:.*]] = arith.addi %[[T]], %[[ONE:.*]] : index
+// CHECK: %[[OTHER:.*]] = arith.subi %[[C]], %[[NEXT]]
+// CHECK: %[[END:.*]] = arith.addi %[[OTHER]], %[[ONE]]
+// CHECK: arith.muli %{{.*}}, %[[OTHER]]
+// CHECK: arith.muli %{{.*}}, %[[END]]
+// CHECK-NOT: norm.mirrored
+// CHECK: return
 // CHECK-LABEL: func.func private @conditional__body_0(
 // CHECK: memref.alloca() : memref<4xf32>
 // CHECK-LABEL: func.func private @conditional__range_0(
@@ -84,5 +95,21 @@ func.func @clauses(%m: memref<4xf32>, %n: index) {
     }
     omp.terminator
   }
+  return
+}
+
+func.func @mirrored(%m: memref<4xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1.0 : f32
+  omp.parallel {
+    omp.wsloop {
+      omp.loop_nest (%i) : index = (%c0) to (%n) step (%c1) {
+        memref.store %one, %m[%i] : memref<4xf32>
+        omp.yield
+      }
+    }
+    omp.terminator
+  } {norm.mirrored}
   return
 }
