@@ -8,7 +8,7 @@ from math import isnan
 
 from . import plots, report
 from .channels import ALL_FAMILIES
-from .session import DYNAMIC, OURS
+from .session import DYNAMIC, DYNAMIC_ROWS, OURS, OWN
 from .suite import swept_extents
 
 # A drop of the ratio from the extents before it that a reader should see.
@@ -37,7 +37,7 @@ def run_section(document):
              + (", real-time scheduling" if document.get("realtime") else "")
              + f"; this project at {document['versions'].get(OURS, 'unknown')}.", ""]
     versions = [(lane, version) for lane, version in document["versions"].items()
-                if lane not in (OURS, DYNAMIC)]
+                if lane not in OWN]
     return "\n".join(lines) + "\n" + table(("peer", "version"), versions)
 
 
@@ -135,7 +135,7 @@ def peers_section(records):
                     "value" if record.get("wrong")
                     else record.get("failed") or record["skipped"])
             rest.setdefault((lane, text.replace("|", "/")), []).append(record["case"])
-        elif record.get("implementation") and lane not in (OURS, DYNAMIC):
+        elif record.get("implementation") and lane not in OWN:
             kernels.setdefault((lane, record["implementation"], record["note"]), set()).add(family)
     used = table(("peer", "kernel", "of", "note"), [
         (lane, kernel, ", ".join(f for f in ALL_FAMILIES if f in found), note)
@@ -202,11 +202,14 @@ def sweep_section(document, causes):
 
 
 def dynamic_section(records):
-    """Code that knows no extent beside code for the shape."""
-    found = [(record["case"], report.time_text(record["microseconds"]),
-              number(record["ratio_to_static"])) for record in report.timed_records(records)
-             if record["lane"] == DYNAMIC and "ratio_to_static" in record]
-    return table(("case", "µs", "× static"), found) if found else "Not timed."
+    """Code that knows fewer extents beside code for the shape."""
+    rows = []
+    for name, lanes in report.by_case(records).items():
+        found = [lanes.get(lane, {}).get("ratio_to_static") for lane in (DYNAMIC_ROWS, DYNAMIC)]
+        if any(found):
+            rows.append((name, report.time_text(lanes[OURS]["microseconds"]),
+                         *("–" if ratio is None else number(ratio) for ratio in found)))
+    return table(("case", "µs", "rows unknown", "all unknown"), rows) if rows else "Not timed."
 
 
 def replaced(text, name, body):

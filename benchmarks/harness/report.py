@@ -6,7 +6,7 @@ from math import exp, log
 from pathlib import Path
 
 from .channels import ALL_FAMILIES
-from .session import DYNAMIC, OURS, ROOFS
+from .session import OURS, OWN, ROOFS
 
 
 def machine():
@@ -138,4 +138,4 @@ def summary(records, print_line):
 def lanes_of(records):
     """The peers that were timed, in the order they were."""
     return [lane for lane in dict.fromkeys(r["lane"] for r in timed_records(records))
-            if lane not in (*ROOFS, OURS, DYNAMIC)]
+            if lane not in (*ROOFS, *OWN)]

@@ -12,8 +12,9 @@ from .buffers import Arena, is_right
 from .peers import Unsupported, first_line
 
 ROOFS = {"plain": False, "non-temporal": True}
-# This project: its lane, and that of code that knows no extent.
-OURS, DYNAMIC = "norm", "norm.dynamic"
+# This project: its lane, and those of code that knows fewer extents.
+OURS, DYNAMIC_ROWS, DYNAMIC = "norm", "norm.rows", "norm.dynamic"
+OWN = (OURS, DYNAMIC_ROWS, DYNAMIC)
 # The cold regime goes through this many times the last cache.
 CACHES = 4
 # Below this many bytes a case has too many sets of buffers to be cold.
@@ -121,7 +122,7 @@ def summarized(case, regime, times, known):
     """A record of each lane that was timed. times: lane -> seconds in each round; known:
     lane -> what its record already has."""
     roof = timing.fastest(times, ROOFS)
-    peers = [name for name in times if name not in (*ROOFS, OURS, DYNAMIC)]
+    peers = [name for name in times if name not in (*ROOFS, *OWN)]
     best = timing.fastest(times, peers) if peers else None
     records = []
     for name, seconds in times.items():
@@ -134,7 +135,7 @@ def summarized(case, regime, times, known):
             roof=roof, ratio=timing.ratio(times[roof], seconds),
             quartiles=timing.spread(times[roof], seconds),
             ratio_plain=timing.ratio(times["plain"], seconds))
-        if name == DYNAMIC and OURS in times:
+        if name in OWN[1:] and OURS in times:
             record["ratio_to_static"] = timing.ratio(times[OURS], seconds)
         if name == OURS:
             # What the caches hold is copied faster through them.

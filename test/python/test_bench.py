@@ -22,7 +22,7 @@ from harness.buffers import (  # noqa: E402
 )
 from harness.native import Native  # noqa: E402
 from harness.peers import Bound, Peer, Prepared, Unsupported, repeat  # noqa: E402
-from harness.peers.norm_ import Dynamic, Norm  # noqa: E402
+from harness.peers.norm_ import LANES, Norm  # noqa: E402
 from harness.suite import Case  # noqa: E402
 
 PLAN = session.Plan(rounds=2, target=1e-5)
@@ -260,13 +260,14 @@ def test_loops_call_with_many_words(native):
 
 
 def test_our_own_lane_is_right(native):
-    case, lanes = Case("layer_norm_backward", (33, 40)), [Norm(1, native), Dynamic(1, native)]
+    case, lanes = Case("layer_norm_backward", (33, 40)), [lane(1, native) for lane in LANES]
     records = {r["lane"]: r for r in session.run_case(case, lanes, native, PLAN, print)}
-    for lane in ("norm", "norm.dynamic"):
+    for lane in ("norm", "norm.rows", "norm.dynamic"):
         assert records[lane]["microseconds"] > 0
         assert max(records[lane]["errors"].values()) < 1e-5
-    # The second is no peer of the first.
-    assert "ratio_to_static" in records["norm.dynamic"] and "best_peer" not in records["norm"]
+        # None is a peer of the first.
+        assert ("ratio_to_static" in records[lane]) == (lane != "norm")
+    assert "best_peer" not in records["norm"]
 
 
 OF_IMAGES = [channels.ChannelCase(family, (3, 10, 3, 5), layout, groups=5)

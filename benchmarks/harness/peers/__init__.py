@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Callable
 
 # Module, class: in the order of tables.
-ADAPTERS = (("norm_", "Norm"), ("norm_", "Dynamic"), ("torch_", "Eager"), ("torch_", "Compiled"),
-            ("onednn", "OneDNN"), ("ort", "OnnxRuntime"), ("openvino_", "OpenVINO"),
-            ("jax_", "Jax"), ("iree_", "Iree"))
+ADAPTERS = (("norm_", "Norm"), ("norm_", "DynamicRows"), ("norm_", "Dynamic"),
+            ("torch_", "Eager"), ("torch_", "Compiled"), ("onednn", "OneDNN"),
+            ("ort", "OnnxRuntime"), ("openvino_", "OpenVINO"), ("jax_", "Jax"),
+            ("iree_", "Iree"))
 
 
 class Unsupported(Exception):

@@ -1,4 +1,4 @@
-"""This project: code for the shape of the case, and code for any shape."""
+"""This project: code for the shape of the case, for any number of rows, for any shape."""
 
 import ctypes
 import functools
@@ -42,7 +42,22 @@ class Norm(Peer):
     prepare_channels = prepare
 
 
+class DynamicRows(Norm):
+    """Code for any number of rows, or of images and samples."""
+
+    name = "norm.rows"
+
+    @staticmethod
+    def asked(case, call):
+        if case.packed:
+            raise Unsupported("a slice has static extents here")
+        call.dynamic = tuple(range(1 if case.is_channels else call.x.ndim - 1))
+        return call
+
+
 class Dynamic(Norm):
+    """Code for any shape."""
+
     name = "norm.dynamic"
 
     @staticmethod
@@ -53,4 +68,4 @@ class Dynamic(Norm):
         return call
 
 
-LANES = (Norm, Dynamic)
+LANES = (Norm, DynamicRows, Dynamic)
