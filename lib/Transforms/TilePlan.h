@@ -97,7 +97,7 @@ inline bool isWorthRanges(RowOpInterface op) {
 /// The same, where the strategy of `op` wants ranges.
 inline bool isTiledByLanes(RowOpInterface op) {
   auto strategy = op->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
-  return strategy && strategy.getRange() > 0 && keepsInnerAxes(op);
+  return strategy && strategy.getRange() > 0 && isWorthRanges(op);
 }
 
 /// The shape of the loop over tiles of an op.

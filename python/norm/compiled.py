@@ -74,6 +74,7 @@ class Compiled:
     """A module compiled to a shared library by one of the pipelines."""
 
     def __init__(self, directory, module, pipeline="--norm-to-cpu"):
+        Path(directory).mkdir(parents=True, exist_ok=True)
         counter = Path(directory) / "counter.c"
         counter.write_text(COUNTER)
         self.library = load_library(directory, module, pipeline, [

@@ -326,8 +326,9 @@ def test_case_A25_no_index_is_narrowed():
              group(x, 2, dynamic=(0, 1, 2)), call("rms_norm_backward", x, dy=x, scale=np.ones(4),
                                                   results=ALL_GRADIENTS[:2], dynamic=(0, 1, 2))]
     text = llvm(calls, "dispatch")
-    assert "omp.wsloop" in text
-    assert not re.search(r"llvm\.[sz]ext .* i32 to i64", text)
+    assert "omp.parallel" in text
+    # The number of a thread, and of all.
+    assert count(r"llvm\.[sz]ext .* i32 to i64", text) == count(r"call @omp_get_", text)
     narrowed = re.findall(r"(%\S+) = llvm\.trunc .* i64 to i32\n(?:.*\n){0,2}"
                           r" *%\S+ = llvm\.insertelement \1, ", text)
     assert len(narrowed) == count(r"llvm\.trunc .* i64 to i32", text)

@@ -70,7 +70,7 @@ def test_case_D1_a_norm_is_one_loop(name):
     assert not re.search(r"^    %\S+ = linalg\.", tiled, re.M), tiled
     final = without_copying(llvm([ONE_LOOP[name]]))
     assert not re.search(r"call @malloc|memcpy", final)
-    assert count(r"omp\.wsloop", final) <= 1
+    assert count(r"omp\.parallel", final) <= 1
 
 
 def test_case_D1_gradients_are_two_loops():
