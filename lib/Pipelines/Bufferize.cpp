@@ -32,6 +32,9 @@ void norm::buildBufferize(OpPassManager &pm, const BufferizeOptions &options) {
   // A loop may carry a tensor that no buffer can hold in place.
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.allowReturnAllocsFromLoops = true;
+  // What branches yield is memory of their own.
+  bufferize.unknownTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
