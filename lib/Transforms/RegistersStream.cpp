@@ -112,6 +112,28 @@ Value norm::firstColumn(OpBuilder *builder, VectorTransferOpInterface access) {
                                sweep.getLowerBound());
 }
 
+/// A write under a constant mask of whole lines as a narrower one without; null
+/// if it is none.
+vector::TransferWriteOp Streamer::narrow(vector::TransferWriteOp write) {
+  VectorType type = write.getVectorType();
+  auto mask = write.getMask()
+                  ? write.getMask().getDefiningOp<vector::ConstantMaskOp>()
+                  : vector::ConstantMaskOp();
+  if (!mask || !movesColumns(write))
+    return {};
+  ArrayRef<int64_t> sizes = mask.getMaskDimSizes();
+  if (sizes.drop_back() != type.getShape().drop_back() || sizes.back() == 0 ||
+      sizes.back() * widthOf(type) % kLineBytes != 0)
+    return {};
+  rewriter.setInsertionPoint(write);
+  SmallVector<int64_t> offsets(sizes.size(), 0), strides(sizes.size(), 1);
+  Value part = vector::ExtractStridedSliceOp::create(
+      rewriter, write.getLoc(), write.getVector(), offsets, sizes, strides);
+  return rewriter.replaceOpWithNewOp<vector::TransferWriteOp>(
+      write, part, write.getBase(), write.getIndices(),
+      write.getPermutationMapAttr(), write.getInBoundsAttr());
+}
+
 SmallVector<StoringSweep> Streamer::findSweeps() {
   llvm::MapVector<Operation *, SmallVector<vector::TransferWriteOp>> writes;
   loop.walk([&](vector::TransferWriteOp write) {
@@ -128,6 +150,19 @@ SmallVector<StoringSweep> Streamer::findSweeps() {
     if (!sweep.writes.empty())
       sweeps.push_back(std::move(sweep));
   }
+  // What rows leave for a vector that they do not fill.
+  DenseSet<Operation *> rests;
+  for (StoringSweep &sweep : sweeps)
+    rests.insert_range(sweep.rests);
+  SmallVector<vector::TransferWriteOp> masked;
+  loop.walk([&](vector::TransferWriteOp write) {
+    if (write.getMask() && getSweep(write) == write && !rests.contains(write))
+      masked.push_back(write);
+  });
+  for (vector::TransferWriteOp write : masked)
+    if (vector::TransferWriteOp narrowed = narrow(write);
+        narrowed && storesLines(narrowed) && mayBeAligned(narrowed))
+      sweeps.push_back({narrowed, {narrowed}, {}, {}});
   return sweeps;
 }
 

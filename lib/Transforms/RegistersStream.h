@@ -39,6 +39,7 @@ private:
   // What may be streamed, and when: RegistersStream.cpp.
   void collectReads();
   SmallVector<StoringSweep> findSweeps();
+  vector::TransferWriteOp narrow(vector::TransferWriteOp write);
   bool storesLines(vector::TransferWriteOp write);
   bool mayBeAligned(vector::TransferWriteOp write);
   bool decideSize();

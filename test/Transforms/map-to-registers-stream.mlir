@@ -175,6 +175,36 @@ func.func @odd(%x: memref<100000x1057xf64>, %y: memref<100000x1057xf64>) {
 
 // -----
 
+// What a row leaves for a vector that it does not fill is a whole line.
+// CHECK-LABEL: func @rest
+// CHECK: scf.if
+// CHECK-COUNT-2: vector.store %{{.*}} {alignment = 64 : i64, nontemporal = true}
+// CHECK-NOT: vector.store
+// CHECK: } else {
+// CHECK: vector.transfer_write %{{.*}} : vector<32xf32>
+// CHECK: %[[LINE:.*]] = vector.extract_strided_slice %{{.*}} {offsets = [0], sizes = [16], strides = [1]}
+// CHECK: scf.if
+// CHECK: vector.store %[[LINE]], %{{.*}}[%{{.*}}, %c32] {alignment = 64 : i64, nontemporal = true}
+// CHECK-NOT: vector.store
+// CHECK: } else {
+// CHECK: vector.transfer_write %{{.*}} : vector<16xf32>
+// CHECK: return
+func.func @rest(%x: memref<1000000x48xf32>, %y: memref<1000000x48xf32>) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %z = arith.constant 0.0 : f32
+  %m = vector.constant_mask [16] : vector<32xi1>
+  scf.forall (%i) in (1000000) {
+    %a = vector.transfer_read %x[%i, %c0], %z {in_bounds = [true]} : memref<1000000x48xf32>, vector<32xf32>
+    %b = vector.transfer_read %x[%i, %c32], %z, %m {in_bounds = [true]} : memref<1000000x48xf32>, vector<32xf32>
+    vector.transfer_write %a, %y[%i, %c0] {in_bounds = [true]} : vector<32xf32>, memref<1000000x48xf32>
+    vector.transfer_write %b, %y[%i, %c32], %m {in_bounds = [true]} : vector<32xf32>, memref<1000000x48xf32>
+  } {norm.strategy = #norm.cpu<rows = 1, columns = 32, parallel = true, stream_bytes = 4194304>}
+  return
+}
+
+// -----
+
 // Known not to be worth it: too few bytes, rows that start inside lines, or a
 // result that the loop reads as well.
 // CHECK-LABEL: func @plain
