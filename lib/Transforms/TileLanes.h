@@ -18,8 +18,8 @@ namespace mlir::norm {
 /// the most rows less one, 24 leaves and 7 rows are added. They decide bits.
 inline constexpr int64_t kLeafRows = 8, kLaneChain = 32, kMostLaneRows = 200,
                          kFewestLaneRows = 32;
-/// On a loop over tiles that goes from the last rows to the first: thread t of T
-/// takes the share of thread T-1-t, which has the rows that thread t summed.
+/// On a loop over tiles that goes from the last rows to the first: thread t of
+/// T takes the share of thread T-1-t, which has the rows that thread t summed.
 inline constexpr llvm::StringLiteral kMirroredAttrName = "norm.mirrored";
 /// The most rows that the loop which applies statistics takes at once.
 inline constexpr int64_t kAppliedRows = 4;
