@@ -75,6 +75,8 @@ private:
   void inlineBody(memref::AllocaScopeOp scope);
   func::FuncOp threadFunction(StringRef name);
   SmallVector<Value> countSteps(omp::LoopNestOp nest);
+  std::pair<Value, Value> shareOfThread(Location loc, Value all,
+                                        bool isMirrored);
   void loopOverRange(omp::LoopNestOp nest, ValueRange counts, Value from,
                      Value to);
   Value multiply(Value lhs, Value rhs) {
@@ -173,6 +175,29 @@ void Outliner::loopOverRange(omp::LoopNestOp nest, ValueRange counts,
   rewriter.inlineBlockBefore(body, loop.getBody()->getTerminator(), places);
 }
 
+/// Of `all` steps in a parallel region those of this thread: from, to.
+std::pair<Value, Value> Outliner::shareOfThread(Location loc, Value all,
+                                                bool isMirrored) {
+  auto number = [&](StringRef name) -> Value {
+    auto call = func::CallOp::create(rewriter, loc, threadFunction(name));
+    return arith::IndexCastOp::create(rewriter, loc, rewriter.getIndexType(),
+                                      call.getResult(0));
+  };
+  Value thread = number("omp_get_thread_num");
+  Value threads = number("omp_get_num_threads");
+  Value one = arith::ConstantIndexOp::create(rewriter, loc, 1);
+  Value next = arith::AddIOp::create(rewriter, loc, thread, one);
+  if (isMirrored) {
+    thread = arith::SubIOp::create(rewriter, loc, threads, next);
+    next = arith::AddIOp::create(rewriter, loc, thread, one);
+  }
+  Value from =
+      arith::DivUIOp::create(rewriter, loc, multiply(all, thread), threads);
+  Value to =
+      arith::DivUIOp::create(rewriter, loc, multiply(all, next), threads);
+  return {from, to};
+}
+
 /// OpenMP's own sharing of a loop costs a microsecond, and so does a region
 /// that its `if` leaves to one thread: as much as a norm of one row. So the
 /// loop of `omp.parallel if(c)` becomes a function of a range of its steps:
@@ -198,24 +223,8 @@ LogicalResult Outliner::callRanges(omp::ParallelOp parallel) {
   }
 
   rewriter.setInsertionPoint(share);
-  auto number = [&](StringRef name) -> Value {
-    auto call = func::CallOp::create(rewriter, loc, threadFunction(name));
-    return arith::IndexCastOp::create(rewriter, loc, rewriter.getIndexType(),
-                                      call.getResult(0));
-  };
-  Value thread = number("omp_get_thread_num");
-  Value threads = number("omp_get_num_threads");
-  Value one = arith::ConstantIndexOp::create(rewriter, loc, 1);
-  Value next = arith::AddIOp::create(rewriter, loc, thread, one);
-  if (parallel->removeAttr(norm::kMirroredAttrName)) {
-    thread = arith::SubIOp::create(rewriter, loc, threads, next);
-    next = arith::AddIOp::create(rewriter, loc, thread, one);
-  }
-  Value from =
-      arith::DivUIOp::create(rewriter, loc, multiply(all, thread), threads);
-  Value to =
-      arith::DivUIOp::create(rewriter, loc, multiply(all, next), threads);
-
+  bool isMirrored(parallel->removeAttr(norm::kMirroredAttrName));
+  auto [from, to] = shareOfThread(loc, all, isMirrored);
   auto scope = memref::AllocaScopeOp::create(rewriter, loc, TypeRange());
   Block *block = rewriter.createBlock(&scope.getBodyRegion());
   loopOverRange(nest, counts, from, to);

@@ -112,13 +112,11 @@ Value norm::firstColumn(OpBuilder *builder, VectorTransferOpInterface access) {
                                sweep.getLowerBound());
 }
 
-/// A write under a constant mask of whole lines as a narrower one without; null
-/// if it is none.
+/// A masked write as a narrower one without a mask, if that is constant and of
+/// whole lines; null else.
 vector::TransferWriteOp Streamer::narrow(vector::TransferWriteOp write) {
   VectorType type = write.getVectorType();
-  auto mask = write.getMask()
-                  ? write.getMask().getDefiningOp<vector::ConstantMaskOp>()
-                  : vector::ConstantMaskOp();
+  auto mask = write.getMask().getDefiningOp<vector::ConstantMaskOp>();
   if (!mask || !movesColumns(write))
     return {};
   ArrayRef<int64_t> sizes = mask.getMaskDimSizes();
