@@ -42,30 +42,32 @@ class Norm(Peer):
     prepare_channels = prepare
 
 
-class DynamicRows(Norm):
-    """Code for any number of rows, or of images and samples."""
-
-    name = "norm.rows"
-
-    @staticmethod
-    def asked(case, call):
-        if case.packed:
-            raise Unsupported("a slice has static extents here")
-        call.dynamic = tuple(range(1 if case.is_channels else call.x.ndim - 1))
-        return call
-
-
 class Dynamic(Norm):
     """Code for any shape."""
 
     name = "norm.dynamic"
 
     @staticmethod
-    def asked(case, call):
+    def unknown(case, rank):
+        """How many of x's axes, from the first on, the code does not know."""
+        return rank
+
+    @classmethod
+    def asked(cls, case, call):
         if case.packed:
             raise Unsupported("a slice has static extents here")
-        call.dynamic = tuple(range(call.x.ndim))
+        call.dynamic = tuple(range(cls.unknown(case, call.x.ndim)))
         return call
+
+
+class DynamicRows(Dynamic):
+    """Code for any number of rows, or of images and samples."""
+
+    name = "norm.rows"
+
+    @staticmethod
+    def unknown(case, rank):
+        return 1 if case.is_channels else rank - 1
 
 
 LANES = (Norm, DynamicRows, Dynamic)
