@@ -29,33 +29,10 @@ GROUPS = {
 }
 
 
-def forward_call(name, element="f32", benign=False, dynamic=False, images=None,
-                 results=FORWARD, **contract):
-    shape, outer = SHAPES[name], OUTER.get(name, 1)
-    axes = tuple(range(outer, len(shape) - 1))
-    spec = NormSpec("layer_norm", axes=axes, affine_axes=(len(axes) + outer,), **contract)
-    count = int(np.prod([shape[a] for a in axes]))
-    rng = generator(f"images{shape}{element}{benign}")
-    sets = int(np.prod(shape)) // count
-    rows = rng.standard_normal((sets, count)) if benign else hostile(rng, sets, count)
-    if element == "f16":
-        rows = np.clip(rows, -65504, 65504)
-    x = np.ascontiguousarray(from_rows(cast(rows, float_type(element)), shape, spec))
-    kept = shape[-1:]
-    return Call(spec, x=x[images] if images else x, scale=draw(rng, kept, element, 1.0),
-                shift=draw(rng, kept, element), results=results,
-                dynamic=tuple(range(len(shape))) if dynamic else ())
-
-
-def group_call(name, element="f32", benign=False, dynamic=False, images=None,
-               results=FORWARD, **more):
-    shape, groups = GROUPS[name]
-    channel = len(shape) - 1
-    axes = tuple(range(0 if name == "whole" else 1, len(shape)))
-    spec = NormSpec("group_norm", axes=axes, channel_axis=channel, groups=groups)
+def call_of(spec, shape, element, rng, benign, images, dynamic, results, **more):
+    """The op on rows of its own kind, normal ones if `benign`; of these images alone."""
     sets = int(np.prod(spec.kept_shape(shape)))
     count = int(np.prod(shape)) // sets
-    rng = generator(f"groups{shape}{element}{benign}")
     rows = rng.standard_normal((sets, count)) if benign else hostile(rng, sets, count)
     if element == "f16":
         rows = np.clip(rows, -65504, 65504)
@@ -64,6 +41,24 @@ def group_call(name, element="f32", benign=False, dynamic=False, images=None,
     return Call(spec, x=x[images] if images else x, scale=draw(rng, kept, element, 1.0),
                 shift=draw(rng, kept, element), results=results,
                 dynamic=tuple(range(len(shape))) if dynamic else (), **more)
+
+
+def forward_call(name, element="f32", benign=False, dynamic=False, images=None,
+                 results=FORWARD, **contract):
+    shape, outer = SHAPES[name], OUTER.get(name, 1)
+    axes = tuple(range(outer, len(shape) - 1))
+    spec = NormSpec("layer_norm", axes=axes, affine_axes=(len(axes) + outer,), **contract)
+    return call_of(spec, shape, element, generator(f"images{shape}{element}{benign}"), benign,
+                   images, dynamic, results)
+
+
+def group_call(name, element="f32", benign=False, dynamic=False, images=None,
+               results=FORWARD, **more):
+    shape, groups = GROUPS[name]
+    axes = tuple(range(0 if name == "whole" else 1, len(shape)))
+    spec = NormSpec("group_norm", axes=axes, channel_axis=len(shape) - 1, groups=groups)
+    return call_of(spec, shape, element, generator(f"groups{shape}{element}{benign}"), benign,
+                   images, dynamic, results, **more)
 
 
 @pytest.mark.parametrize("element", ["f32", "bf16", "f16", "f64"])
