@@ -19,6 +19,7 @@ void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
   if (options.host)
     target = hostCpuTarget();
   ConfigureNormPassOptions configure;
+  configure.isa = target.isa;
   configure.streamBytes = target.streamBytes;
 
   // Each norm and its neighbours: one loop over tiles, in vector form.

@@ -189,7 +189,9 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     // What the loop takes that applies the statistics. x and dy of more rows
     // leave no registers.
     if (isWorthRanges(op))
-      return isa<NormBackwardOpInterface>(op.getOperation()) ? 2 : kAppliedRows;
+      return llvm::isa<NormBackwardOpInterface>(op.getOperation())
+                 ? 2
+                 : kAppliedRows;
     if (!plan.rowAxis || op.getGroupedAxis())
       return 1;
     for (int64_t axis : complementAxes(plan.loopAxes, op.getRank()))
@@ -212,7 +214,9 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     if (elements && *elements <= 16)
       most = 16;
     else if (sumsOverRanges(op))
-      most = 2; // x and dy of more rows leave no registers
+      // x and dy of more rows leave no registers. Code for rows of any length
+      // has them one by one anyway, and takes as long again to make for two.
+      most = elements ? 2 : 1;
     bool isInMemory = !bytes || *bytes > streamBytes;
     int64_t bits = op.getInput().getType().getElementTypeBitWidth();
     // Few such rows are as many lines as are best on their way to memory.
@@ -222,7 +226,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     // Rows of any length: four gain little where they keep memory busy, and
     // lose elsewhere, but of narrow types.
     if (!elements && bits >= 32)
-      most = 2;
+      most = std::min<int64_t>(most, 2);
     if (elements && *elements > 512) {
       // Two rows are enough to share loads, and leave registers for what a
       // residual form reads and writes beside and for narrow types, which come
@@ -235,10 +239,20 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
       if (isInMemory && *elements * bits % 512 != 0)
         most = 1;
     }
+    if (isa != CpuIsa::Avx512)
+      most = std::min(most, rowsOfFewRegisters(op, elements));
     if (isStatic)
       most = std::min<int64_t>(
           most, llvm::bit_floor<uint64_t>(std::max<int64_t>(extent, 1)));
     return most;
+  }
+
+  /// The most rows whose sums stay in 16 registers of 32 bytes, or 32 of 16.
+  static int64_t rowsOfFewRegisters(RowOpInterface op,
+                                    std::optional<int64_t> elements) {
+    if (!elements || sumsOverRanges(op) || *elements > 128)
+      return 1;
+    return *elements <= 16 ? 16 : *elements <= 32 ? 4 : 2;
   }
 
   /// R of channels, whose rows lie apart, one part in each image. Of small
@@ -255,7 +269,7 @@ struct ConfigureNorm : public norm::impl::ConfigureNormPassBase<ConfigureNorm> {
     if (plan.reducesNothing || !elements || *elements > kMedium)
       return 1;
     // x and dy of more channels leave no registers.
-    bool isGradient = isa<NormBackwardOpInterface>(op.getOperation());
+    bool isGradient = llvm::isa<NormBackwardOpInterface>(op.getOperation());
     int64_t most = *elements <= kSmall && !isGradient ? 4 : 2;
     if (ShapedType::isDynamic(channels))
       return most;

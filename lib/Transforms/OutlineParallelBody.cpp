@@ -238,6 +238,10 @@ LogicalResult Outliner::callRanges(omp::ParallelOp parallel) {
     return failure();
 
   if (choice) {
+    // Two calls of one function: LLVM would make a copy of it for each.
+    auto call = cast<func::CallOp>(scope.getBodyRegion().front().front());
+    symbols.lookup(call.getCallee())
+        ->setAttr("passthrough", rewriter.getStrArrayAttr({"noinline"}));
     IRMapping whole;
     whole.map(from, zero);
     whole.map(to, all);
@@ -252,13 +256,6 @@ LogicalResult Outliner::callRanges(omp::ParallelOp parallel) {
 namespace {
 struct OutlineParallelBody
     : public norm::impl::OutlineParallelBodyPassBase<OutlineParallelBody> {
-  using Base = OutlineParallelBodyPassBase;
-
-  void getDependentDialects(DialectRegistry &registry) const override {
-    Base::getDependentDialects(registry);
-    registry.insert<arith::ArithDialect, scf::SCFDialect>();
-  }
-
   void runOnOperation() override {
     SmallVector<memref::AllocaScopeOp> scopes;
     SmallVector<omp::ParallelOp> shared;

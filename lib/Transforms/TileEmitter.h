@@ -89,6 +89,10 @@ struct AxisSplit {
 FailureOr<std::pair<vector::CombiningKind, TypedAttr>>
 matchCombiner(linalg::GenericOp op, unsigned result);
 
+/// How many levels of loops keep chains of `steps` additions within kMaxChain;
+/// a run-time count gets those of 2^25 steps.
+int64_t chainLevels(std::optional<int64_t> steps);
+
 /// Emits the vector form of one tile, before its terminator.
 class TileEmitter {
 public:
@@ -108,6 +112,9 @@ private:
   using Values = SmallVector<Value>;
   using LoopFn = function_ref<FailureOr<Values>(Value, ValueRange carried)>;
   using StepFn = function_ref<FailureOr<Values>(Step &, ValueRange carried)>;
+  using CombineFn = function_ref<Values(ValueRange sums, ValueRange more)>;
+  using RestFn = function_ref<FailureOr<Values>(Value position, Value active,
+                                                ValueRange carried)>;
   using WholeFn = function_ref<FailureOr<Values>(const AxisSplit &, LoopFn)>;
 
   // The program: Vectorize.cpp.
@@ -122,6 +129,20 @@ private:
   LogicalResult emitSums(ArrayRef<linalg::GenericOp> sums);
   FailureOr<SmallVector<Vectorized>>
   computeSums(ArrayRef<linalg::GenericOp> sums);
+  /// A loop that goes over the terms of `sums` once, and once more about the
+  /// better values that the first sums lead to, if those are others: `pairs`
+  /// has what is summed about first, and what is better. The last sums are
+  /// those of `repetition`.
+  LogicalResult emitRepeatedSums(ArrayRef<linalg::GenericOp> sums,
+                                 ArrayRef<linalg::GenericOp> repetition,
+                                 ArrayRef<std::pair<Value, Value>> pairs);
+  /// Whether `sums` are only good for what their repetition is about, and for
+  /// that nothing else has to be summed but what is known.
+  bool onlyLeadTo(ArrayRef<linalg::GenericOp> sums,
+                  ArrayRef<std::pair<Value, Value>> pairs);
+  /// Makes `values` what the tile knows as the results of `ops`.
+  void keepResults(ArrayRef<linalg::GenericOp> ops,
+                   ArrayRef<Vectorized> values);
   /// Whether any of the pairs of values over the kept axes differs.
   FailureOr<Value> differ(ArrayRef<std::pair<Value, Value>> pairs);
   LogicalResult emitKeptOps(int level);
@@ -161,17 +182,33 @@ private:
   /// that no mask cuts.
   FailureOr<Values> walkAxis(int axis, Step &outer, ValueRange inits,
                              WholeFn whole, StepFn body);
+  /// Sums up steps from `lower` to `upper`: chains of kMaxChain, and chains of
+  /// such sums, `levels` in all.
   FailureOr<Values> blockedLoop(int64_t levels, Value lower, Value upper,
-                                int64_t step, ValueRange inits,
-                                ValueRange neutral,
+                                int64_t step, ValueRange neutral,
                                 ArrayRef<vector::CombiningKind> kinds,
                                 LoopFn body);
-  /// blockedLoop over as many steps as run time knows, `levels` deep at most:
-  /// without the outer loops where they would run once.
-  FailureOr<Values> shortOrBlocked(int64_t levels, const AxisSplit &split,
-                                   ValueRange neutral,
-                                   ArrayRef<vector::CombiningKind> kinds,
-                                   LoopFn body);
+  /// The same in one loop, which carries the sums of all levels.
+  FailureOr<Values> treeLoop(int64_t levels, Value lower, Value upper,
+                             int64_t step, ValueRange neutral,
+                             ArrayRef<vector::CombiningKind> kinds,
+                             LoopFn body);
+  Values carryOver(int64_t levels, int64_t step, Value done, ValueRange sums,
+                   ValueRange neutral, CombineFn combine);
+  /// Whether a sum over `axes` is one over the columns of a row that may have
+  /// more than a chain of them.
+  bool isLong(ArrayRef<int> axes);
+  /// Reduces `terms` over the columns, a block of kMaxChain vectors at a time,
+  /// whose columns are combined before blocks are: from `neutral` the columns
+  /// of a block, from `neutralSums` the blocks. What goes on from block to
+  /// block is a value a row.
+  FailureOr<Values> sumBlocks(int axis, Step &step, ValueRange neutral,
+                              ValueRange neutralSums,
+                              ArrayRef<vector::CombiningKind> kinds,
+                              StepFn terms);
+  FailureOr<Values> addRest(const AxisSplit &split, Value next, ValueRange sums,
+                            RestFn add);
+  Value foldColumns(vector::CombiningKind kind, Value sum, Value start);
   FailureOr<Values> forLoop(Value lower, Value upper, int64_t step,
                             ValueRange inits, LoopFn body);
   AxisSplit splitAxis(int axis);

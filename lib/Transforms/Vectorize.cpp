@@ -66,7 +66,7 @@ LogicalResult TileEmitter::emitReductions(int level) {
   SmallVector<SmallVector<linalg::GenericOp>> groups;
   for (linalg::GenericOp op : program.getOps()) {
     if (!program.isReduction(op) || program.isRowSum(op) ||
-        program.getLevel(op) != level)
+        program.getLevel(op) != level || base.cache.contains(op->getResult(0)))
       continue;
     SmallVector<int> axes = program.getReducedAxes(op);
     auto *group = llvm::find_if(groups, [&](ArrayRef<linalg::GenericOp> other) {
@@ -136,6 +136,39 @@ static std::optional<EarlierReduction> findRepeated(const TileProgram &program,
   return std::nullopt;
 }
 
+namespace {
+/// Later sums that repeat others, each of another op, and what they read in
+/// place of what.
+struct Repetition {
+  SmallVector<linalg::GenericOp> ops;
+  SmallVector<std::pair<Value, Value>> pairs;
+};
+} // namespace
+
+/// The repetition of `sums`; nullopt if some are not repeated.
+static std::optional<Repetition>
+findRepetition(const TileProgram &program, ArrayRef<linalg::GenericOp> sums) {
+  Repetition repetition;
+  for (linalg::GenericOp op : sums) {
+    for (linalg::GenericOp later : program.getOps()) {
+      if (!program.isReduction(later) ||
+          program.getLevel(later) <= program.getLevel(op))
+        continue;
+      std::optional<EarlierReduction> match = matchRepeated(program, op, later);
+      if (!match || match->pairs.empty())
+        continue;
+      repetition.ops.push_back(later);
+      for (auto pair : match->pairs)
+        if (!llvm::is_contained(repetition.pairs, pair))
+          repetition.pairs.push_back(pair);
+      break;
+    }
+  }
+  if (repetition.ops.size() != sums.size())
+    return std::nullopt;
+  return repetition;
+}
+
 FailureOr<Value> TileEmitter::differ(ArrayRef<std::pair<Value, Value>> pairs) {
   Value any;
   for (auto [a, b] : pairs) {
@@ -160,6 +193,116 @@ FailureOr<Value> TileEmitter::differ(ArrayRef<std::pair<Value, Value>> pairs) {
   return any;
 }
 
+bool TileEmitter::onlyLeadTo(ArrayRef<linalg::GenericOp> sums,
+                             ArrayRef<std::pair<Value, Value>> pairs) {
+  SetVector<Operation *> between;
+  auto visit = [&](Value tensor) {
+    linalg::GenericOp producer = program.getProducer(tensor);
+    if (producer && !llvm::is_contained(sums, producer) &&
+        !base.cache.contains(stripTensorCasts(tensor)))
+      between.insert(producer);
+  };
+  for (auto [about, better] : pairs)
+    visit(better);
+  for (unsigned i = 0; i < between.size(); ++i) {
+    if (program.isReduction(cast<linalg::GenericOp>(between[i])))
+      return false;
+    llvm::for_each(between[i]->getOperands(), visit);
+  }
+  return llvm::all_of(sums, [&](linalg::GenericOp op) {
+    return llvm::all_of(op->getUsers(), [&](Operation *user) {
+      return between.contains(user) || isa<tensor::DimOp>(user);
+    });
+  });
+}
+
+void TileEmitter::keepResults(ArrayRef<linalg::GenericOp> ops,
+                              ArrayRef<Vectorized> values) {
+  const Vectorized *next = values.begin();
+  for (linalg::GenericOp op : ops)
+    for (Value result : op->getResults())
+      base.cache[result] = *next++;
+}
+
+LogicalResult
+TileEmitter::emitRepeatedSums(ArrayRef<linalg::GenericOp> sums,
+                              ArrayRef<linalg::GenericOp> repetition,
+                              ArrayRef<std::pair<Value, Value>> pairs) {
+  Values inits;
+  SmallVector<Vectorized> values;
+  for (auto [about, better] : pairs) {
+    FailureOr<Vectorized> value = get(about, base);
+    if (failed(value))
+      return failure();
+    values.push_back(*value);
+    inits.push_back(value->value);
+  }
+  inits.push_back(
+      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false)));
+  size_t numPairs = pairs.size();
+  auto with = [](const Vectorized &form, Value value) {
+    return Vectorized{value, form.hasRows, form.hasColumns};
+  };
+
+  // What is computed inside is not there outside.
+  auto outside = base.cache;
+  OperationState state(loc, scf::WhileOp::getOperationName());
+  Region *before = state.addRegion(), *after = state.addRegion();
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    auto types = llvm::to_vector(ValueRange(inits).getTypes());
+    SmallVector<Location> locs(types.size(), loc);
+    Block *block = builder.createBlock(before, {}, types, locs);
+    Value isSecond = block->getArguments().back();
+    for (size_t i = 0; i < numPairs; ++i)
+      base.cache[stripTensorCasts(pairs[i].first)] =
+          with(values[i], block->getArgument(i));
+    FailureOr<SmallVector<Vectorized>> computed = computeSums(sums);
+    if (failed(computed))
+      return failure();
+    keepResults(sums, *computed);
+    for (size_t i = 0; i < numPairs; ++i) {
+      FailureOr<Vectorized> better = get(pairs[i].second, base);
+      if (failed(better))
+        return failure();
+      Value found =
+          broadcast(*better, values[i].hasRows, values[i].hasColumns).value;
+      values[i].value = arith::SelectOp::create(builder, loc, isSecond,
+                                                block->getArgument(i), found);
+      base.cache[stripTensorCasts(pairs[i].second)] = values[i];
+    }
+    FailureOr<Value> changed = differ(pairs);
+    if (failed(changed))
+      return failure();
+    Value isFirst = arith::XOrIOp::create(
+        builder, loc, isSecond,
+        arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true)));
+    llvm::append_range(values, *computed);
+    Values results =
+        llvm::map_to_vector(values, [](auto &v) { return v.value; });
+    scf::ConditionOp::create(
+        builder, loc, arith::AndIOp::create(builder, loc, isFirst, *changed),
+        results);
+    state.addTypes(ValueRange(results).getTypes());
+
+    locs.resize(results.size(), loc);
+    block = builder.createBlock(after, {}, state.types, locs);
+    Values next(block->getArguments().take_front(numPairs));
+    next.push_back(
+        arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true)));
+    scf::YieldOp::create(builder, loc, next);
+  }
+  base.cache = std::move(outside);
+  state.addOperands(inits);
+  Operation *loop = builder.create(state);
+  for (auto [value, result] : llvm::zip_equal(values, loop->getResults()))
+    value.value = result;
+  for (size_t i = 0; i < numPairs; ++i)
+    base.cache[stripTensorCasts(pairs[i].second)] = values[i];
+  keepResults(repetition, ArrayRef(values).drop_front(numPairs));
+  return success();
+}
+
 /// Computes the results of reductions over the same axes in one sweep, or takes
 /// them from an earlier one that they all repeat.
 LogicalResult TileEmitter::emitSums(ArrayRef<linalg::GenericOp> sums) {
@@ -173,6 +316,11 @@ LogicalResult TileEmitter::emitSums(ArrayRef<linalg::GenericOp> sums) {
       for (Value result : match->op->getResults())
         known.push_back(base.cache.lookup(result));
     }
+
+  if (std::optional<Repetition> repetition = findRepetition(program, sums);
+      repetition && !isSplit && !program.getReducedAxes(sums.front()).empty() &&
+      onlyLeadTo(sums, repetition->pairs))
+    return emitRepeatedSums(sums, repetition->ops, repetition->pairs);
 
   FailureOr<SmallVector<Vectorized>> values;
   if (earlier.size() != sums.size() || pairs.empty()) {
@@ -206,10 +354,7 @@ LogicalResult TileEmitter::emitSums(ArrayRef<linalg::GenericOp> sums) {
   }
   if (failed(values))
     return failure();
-  const Vectorized *next = values->begin();
-  for (linalg::GenericOp op : sums)
-    for (Value result : op->getResults())
-      base.cache[result] = *next++;
+  keepResults(sums, *values);
   return success();
 }
 
@@ -229,7 +374,7 @@ TileEmitter::computeSums(ArrayRef<linalg::GenericOp> ops) {
   SmallVector<int> reducedAxes = program.getReducedAxes(ops.front());
   bool reducesColumns = program.isColumns(reducedAxes.back());
   SmallVector<Accumulation> sums;
-  Values neutral;
+  Values neutral, neutralSums;
   SmallVector<vector::CombiningKind> kinds;
   for (linalg::GenericOp op : ops)
     for (OpResult result : op->getResults()) {
@@ -250,52 +395,50 @@ TileEmitter::computeSums(ArrayRef<linalg::GenericOp> ops) {
       Value start = arith::ConstantOp::create(
           builder, loc, startOfChain(combiner->first, combiner->second));
       neutral.push_back(broadcast({start}, hasRows, hasColumns).value);
+      neutralSums.push_back(broadcast({start}, hasRows, false).value);
     }
 
-  FailureOr<Values> totals = sumOver(
-      reducedAxes, base, neutral, kinds,
-      [&](Step &step, ValueRange neutrals) -> FailureOr<Values> {
-        Values terms;
-        SmallVector<Vectorized> current;
-        for (auto [number, sum] : llvm::enumerate(sums)) {
-          if (sum.result == 0) {
-            current.clear();
-            if (failed(emitBody(sum.op, step, current)))
-              return failure();
-          }
-          Value term =
-              broadcast(current[sum.result], sum.hasRows, sum.hasColumns).value;
-          // Columns beyond the tile must not count, whatever a masked lane
-          // computed.
-          if (step.activeColumns && reducesColumns) {
-            SmallVector<bool> dims(sum.hasRows ? 1 : 0, false);
-            dims.push_back(true);
-            term = arith::SelectOp::create(builder, loc, activeMask(step, dims),
-                                           term, neutrals[number]);
-          }
-          terms.push_back(term);
-        }
-        return terms;
-      });
+  auto terms = [&](Step &step, ValueRange neutrals) -> FailureOr<Values> {
+    Values terms;
+    SmallVector<Vectorized> current;
+    for (auto [number, sum] : llvm::enumerate(sums)) {
+      if (sum.result == 0) {
+        current.clear();
+        if (failed(emitBody(sum.op, step, current)))
+          return failure();
+      }
+      Value term =
+          broadcast(current[sum.result], sum.hasRows, sum.hasColumns).value;
+      // Columns beyond the tile must not count, whatever a masked lane
+      // computed.
+      if (step.activeColumns && reducesColumns) {
+        SmallVector<bool> dims(sum.hasRows ? 1 : 0, false);
+        dims.push_back(true);
+        term = arith::SelectOp::create(builder, loc, activeMask(step, dims),
+                                       term, neutrals[number]);
+      }
+      terms.push_back(term);
+    }
+    return terms;
+  };
+  bool byBlocks = isLong(reducedAxes);
+  FailureOr<Values> totals =
+      byBlocks ? sumBlocks(reducedAxes.front(), base, neutral, neutralSums,
+                           kinds, terms)
+               : sumOver(reducedAxes, base, neutral, kinds, terms);
   if (failed(totals))
     return failure();
 
   SmallVector<Vectorized> values;
   for (auto [sum, total] : llvm::zip_equal(sums, *totals)) {
     Value init = program.getFillValue(sum.op.getDpsInits()[sum.result]);
-    if (!reducesColumns) {
-      Value acc = broadcast({init}, sum.hasRows, sum.hasColumns).value;
-      values.push_back(
-          {vector::makeArithReduction(builder, loc, sum.kind, total, acc),
-           sum.hasRows, sum.hasColumns});
-      continue;
-    }
-    Value acc = broadcast({init}, sum.hasRows, false).value;
-    SmallVector<bool> reducedDims(sum.hasRows ? 1 : 0, false);
-    reducedDims.push_back(true);
-    values.push_back({vector::MultiDimReductionOp::create(
-                          builder, loc, total, acc, reducedDims, sum.kind),
-                      sum.hasRows, false});
+    bool isFolded = byBlocks || !reducesColumns;
+    Value acc =
+        broadcast({init}, sum.hasRows, sum.hasColumns && !reducesColumns).value;
+    values.push_back({isFolded ? vector::makeArithReduction(
+                                     builder, loc, sum.kind, total, acc)
+                               : foldColumns(sum.kind, total, acc),
+                      sum.hasRows, sum.hasColumns && !reducesColumns});
   }
   return values;
 }
@@ -303,7 +446,7 @@ TileEmitter::computeSums(ArrayRef<linalg::GenericOp> ops) {
 LogicalResult TileEmitter::emitKeptOps(int level) {
   for (linalg::GenericOp op : program.getOps()) {
     if (program.isReduction(op) || program.isFull(op->getResult(0)) ||
-        program.getLevel(op) != level)
+        program.getLevel(op) != level || base.cache.contains(op->getResult(0)))
       continue;
     SmallVector<Vectorized> results;
     if (failed(emitBody(op, base, results)))

@@ -36,10 +36,8 @@ FailureOr<SmallVector<Value>> TileEmitter::forLoop(Value lower, Value upper,
   return Values(forOp.getResults());
 }
 
-/// How many levels of loops keep chains of `steps` additions within kMaxChain.
-static int64_t chainLevels(std::optional<int64_t> steps) {
-  // A run-time count gets the levels that cover 2^25 steps; outer ones that
-  // run once add the neutral element and change nothing.
+int64_t norm::chainLevels(std::optional<int64_t> steps) {
+  // Levels that nothing is carried over to have the neutral element.
   if (!steps)
     return 5;
   int64_t levels = 1;
@@ -51,21 +49,18 @@ static int64_t chainLevels(std::optional<int64_t> steps) {
 
 FailureOr<SmallVector<Value>>
 TileEmitter::blockedLoop(int64_t levels, Value lower, Value upper, int64_t step,
-                         ValueRange inits, ValueRange neutral,
+                         ValueRange neutral,
                          ArrayRef<vector::CombiningKind> kinds, LoopFn body) {
   if (levels == 1)
-    return forLoop(lower, upper, step, inits, body);
-  int64_t span = step;
-  for (int64_t level = 1; level < levels; ++level)
-    span *= kMaxChain;
-  return forLoop(
-      lower, upper, span, inits,
+    return forLoop(lower, upper, step, neutral, body);
+  int64_t span = kMaxChain * step;
+  return treeLoop(
+      levels - 1, lower, upper, span, neutral, kinds,
       [&](Value start, ValueRange carried) -> FailureOr<Values> {
         Value end = arith::MinUIOp::create(
             builder, loc,
             arith::AddIOp::create(builder, loc, start, index(span)), upper);
-        FailureOr<Values> block = blockedLoop(levels - 1, start, end, step,
-                                              neutral, neutral, kinds, body);
+        FailureOr<Values> block = forLoop(start, end, step, neutral, body);
         if (failed(block))
           return failure();
         for (auto [value, sum, kind] : llvm::zip_equal(*block, carried, kinds))
@@ -74,26 +69,89 @@ TileEmitter::blockedLoop(int64_t levels, Value lower, Value upper, int64_t step,
       });
 }
 
-FailureOr<SmallVector<Value>> TileEmitter::shortOrBlocked(
-    int64_t levels, const AxisSplit &split, ValueRange neutral,
-    ArrayRef<vector::CombiningKind> kinds, LoopFn body) {
-  Value isShort =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule,
-                            split.wholeEnd, index(kMaxChain * split.width));
-  auto ifOp = scf::IfOp::create(builder, loc, TypeRange(neutral), isShort,
+/// Carries what fills a level of a tree of sums after `done` to the next, and
+/// starts that level again. `sums` has those of all levels; one of the first
+/// is of `step`.
+SmallVector<Value> TileEmitter::carryOver(int64_t levels, int64_t step,
+                                          Value done, ValueRange sums,
+                                          ValueRange neutral,
+                                          CombineFn combine) {
+  if (levels == 1)
+    return Values(sums);
+  size_t count = neutral.size();
+  int64_t span = step;
+  auto isFull = [&]() -> Value {
+    span *= kMaxChain;
+    return arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::eq,
+        arith::RemUIOp::create(builder, loc, done, index(span)), index(0));
+  };
+  auto ifOp = scf::IfOp::create(builder, loc, TypeRange(sums), isFull(),
                                 /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
-  for (int64_t depth : {int64_t(1), levels}) {
-    builder.setInsertionPointToStart(depth == 1 ? ifOp.thenBlock()
-                                                : ifOp.elseBlock());
-    FailureOr<Values> sums =
-        blockedLoop(depth, index(0), split.wholeEnd, split.width, neutral,
-                    neutral, kinds, body);
-    if (failed(sums))
-      return failure();
-    scf::YieldOp::create(builder, loc, *sums);
+  builder.setInsertionPointToStart(ifOp.thenBlock());
+  Values carried(sums);
+  for (int64_t number = 1; number < levels; ++number) {
+    MutableArrayRef<Value> full = MutableArrayRef(carried).slice(
+                               (number - 1) * count, count),
+                           next = MutableArrayRef(carried).slice(number * count,
+                                                                 count);
+    Values more = combine(ValueRange(next), ValueRange(full));
+    // The first is full here; few blocks fill the others.
+    Value condition = number > 1 ? isFull() : Value();
+    auto choose = [&](Value value, Value other) -> Value {
+      return condition ? arith::SelectOp::create(builder, loc, condition, value,
+                                                 other)
+                             .getResult()
+                       : value;
+    };
+    for (size_t i = 0; i < count; ++i) {
+      next[i] = choose(more[i], next[i]);
+      full[i] = choose(neutral[i], full[i]);
+    }
   }
+  scf::YieldOp::create(builder, loc, carried);
+  builder.setInsertionPointToStart(ifOp.elseBlock());
+  scf::YieldOp::create(builder, loc, sums);
   return Values(ifOp.getResults());
+}
+
+FailureOr<SmallVector<Value>>
+TileEmitter::treeLoop(int64_t levels, Value lower, Value upper, int64_t step,
+                      ValueRange neutral, ArrayRef<vector::CombiningKind> kinds,
+                      LoopFn body) {
+  size_t count = neutral.size();
+  Values inits;
+  for (int64_t level = 0; level < levels; ++level)
+    llvm::append_range(inits, neutral);
+  auto level = [&](ValueRange sums, int64_t number) {
+    return sums.slice(number * count, count);
+  };
+  auto combine = [&](ValueRange sums, ValueRange more) {
+    Values combined;
+    for (auto [sum, value, kind] : llvm::zip_equal(sums, more, kinds))
+      combined.push_back(
+          vector::makeArithReduction(builder, loc, kind, sum, value));
+    return combined;
+  };
+  FailureOr<Values> sums = forLoop(
+      lower, upper, step, inits,
+      [&](Value position, ValueRange carried) -> FailureOr<Values> {
+        FailureOr<Values> first = body(position, level(carried, 0));
+        if (failed(first))
+          return failure();
+        llvm::append_range(*first, carried.drop_front(count));
+        Value done = arith::SubIOp::create(
+            builder, loc,
+            arith::AddIOp::create(builder, loc, position, index(step)), lower);
+        return carryOver(levels, step, done, *first, neutral, combine);
+      });
+  if (failed(sums))
+    return failure();
+  Values total(level(*sums, 0));
+  for (int64_t number = 1; number < levels; ++number)
+    total = combine(level(*sums, number), total);
+  return total;
 }
 
 AxisSplit TileEmitter::splitAxis(int axis) {
@@ -210,11 +268,8 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
         if (std::optional<int64_t> steps = stepsOfShare(axes))
           return sharedSums(chainLevels(split.wholeSteps), split, *steps,
                             neutral, kinds, body);
-        int64_t levels = chainLevels(split.mostSteps);
-        if (!split.wholeSteps && levels > 1 && isCpu)
-          return shortOrBlocked(levels, split, neutral, kinds, body);
-        return blockedLoop(levels, index(0), split.wholeEnd, split.width,
-                           neutral, neutral, kinds, body);
+        return blockedLoop(chainLevels(split.mostSteps), index(0),
+                           split.wholeEnd, split.width, neutral, kinds, body);
       },
       [&](Step &inner, ValueRange carried) -> FailureOr<Values> {
         FailureOr<Values> values =
@@ -226,6 +281,98 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
           value = accumulate(kind, sum, value, zero);
         return values;
       });
+}
+
+bool TileEmitter::isLong(ArrayRef<int> axes) {
+  if (!isCpu || axes.size() != 1 || !program.isColumns(axes.front()))
+    return false;
+  std::optional<int64_t> most = program.getAxis(axes.front()).getMostExtent();
+  return !most || *most > kMaxChain * columns;
+}
+
+FailureOr<SmallVector<Value>>
+TileEmitter::sumBlocks(int axis, Step &step, ValueRange neutral,
+                       ValueRange neutralSums,
+                       ArrayRef<vector::CombiningKind> kinds, StepFn terms) {
+  step.anchor = index(0).getDefiningOp();
+  AxisSplit split = splitAxis(axis);
+  auto add = [&](Value position, Value active,
+                 ValueRange carried) -> FailureOr<Values> {
+    Step inner = stepInside(step, axis, position, active);
+    FailureOr<Values> values = terms(inner, neutral);
+    if (failed(values))
+      return failure();
+    for (auto [value, sum, kind, zero] :
+         llvm::zip_equal(*values, carried, kinds, neutral))
+      value = accumulate(kind, sum, value, zero);
+    return values;
+  };
+  AxisSplit blocks = split;
+  blocks.width = kMaxChain * split.width;
+  blocks.wholeEnd = split.end;
+  if (std::optional<int64_t> extent = program.getAxis(axis).getStaticExtent())
+    blocks.wholeSteps = llvm::divideCeil(*extent, blocks.width);
+  auto sumBlock = [&](Value start, ValueRange carried) -> FailureOr<Values> {
+    Value next =
+        arith::AddIOp::create(builder, loc, start, index(blocks.width));
+    FailureOr<Values> sums = forLoop(
+        start, arith::MinUIOp::create(builder, loc, next, split.wholeEnd),
+        split.width, neutral, [&](Value position, ValueRange chains) {
+          return add(position, Value(), chains);
+        });
+    if (succeeded(sums) && split.hasRest)
+      sums = addRest(split, next, *sums, add);
+    if (failed(sums))
+      return failure();
+    for (auto [sum, total, zero, kind] :
+         llvm::zip_equal(*sums, carried, neutralSums, kinds)) {
+      Value folded = foldColumns(kind, sum, zero);
+      sum = vector::makeArithReduction(builder, loc, kind, total, folded);
+    }
+    return sums;
+  };
+  // A block is a chain of its own.
+  int64_t levels =
+      blocks.wholeSteps ? chainLevels(blocks.wholeSteps) : chainLevels({}) - 1;
+  if (std::optional<int64_t> steps = stepsOfShare({axis}))
+    return sharedSums(levels, blocks, *steps / kMaxChain, neutralSums, kinds,
+                      sumBlock);
+  return treeLoop(levels, index(0), split.end, blocks.width, neutralSums, kinds,
+                  sumBlock);
+}
+
+/// `sums` and what whole vectors leave, if they leave anything and the block
+/// before `next` is the last.
+FailureOr<SmallVector<Value>>
+TileEmitter::addRest(const AxisSplit &split, Value next, ValueRange sums,
+                     RestFn add) {
+  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge,
+                                       next, split.end);
+  Value isSome = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                       split.wholeEnd, split.end);
+  isLast = arith::AndIOp::create(builder, loc, isLast, isSome);
+  auto ifOp = scf::IfOp::create(builder, loc, TypeRange(sums), isLast,
+                                /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(ifOp.thenBlock());
+  Value rest = arith::SubIOp::create(builder, loc, split.end, split.wholeEnd);
+  FailureOr<Values> all = add(split.wholeEnd, rest, sums);
+  if (failed(all))
+    return failure();
+  scf::YieldOp::create(builder, loc, *all);
+  builder.setInsertionPointToStart(ifOp.elseBlock());
+  scf::YieldOp::create(builder, loc, sums);
+  return Values(ifOp.getResults());
+}
+
+/// The columns of a sum combined: one value a row.
+Value TileEmitter::foldColumns(vector::CombiningKind kind, Value sum,
+                               Value start) {
+  SmallVector<bool> reducedDims(cast<VectorType>(sum.getType()).getRank() - 1,
+                                false);
+  reducedDims.push_back(true);
+  return vector::MultiDimReductionOp::create(builder, loc, sum, start,
+                                             reducedDims, kind);
 }
 
 /// Whether what is written goes from the last step along `axes` to the first:

@@ -24,7 +24,6 @@ using namespace mlir::norm;
 
 /// Vectors of C that a thread takes at once: those of two levels of a sum's
 /// tree.
-static constexpr int64_t kSharedLevels = 2;
 static constexpr int64_t kSharedSteps = kMaxChain * kMaxChain;
 /// An outer axis is shared if it has so many steps, else one inside it.
 static constexpr int64_t kFewestShares = 8;
@@ -100,6 +99,7 @@ TileEmitter::sharedSums(int64_t levels, const AxisSplit &split, int64_t steps,
                         ValueRange neutral,
                         ArrayRef<vector::CombiningKind> kinds, LoopFn body) {
   int64_t span = split.width * steps;
+  int64_t inside = steps == 1 ? 0 : chainLevels(steps);
   Value count = countShares(split.wholeEnd, span), zero = index(0);
   SmallVector<Value> memory;
   for (Value value : neutral)
@@ -122,8 +122,8 @@ TileEmitter::sharedSums(int64_t levels, const AxisSplit &split, int64_t steps,
     isShared = true;
     FailureOr<Values> values =
         steps == 1 ? body(number, neutral)
-                   : blockedLoop(kSharedLevels, start, end, split.width,
-                                 neutral, neutral, kinds, body);
+                   : blockedLoop(inside, start, end, split.width, neutral,
+                                 kinds, body);
     isShared = false;
     if (failed(values))
       return failure();
@@ -156,8 +156,7 @@ TileEmitter::sharedSums(int64_t levels, const AxisSplit &split, int64_t steps,
   }
   // What is left of the tree.
   return blockedLoop(
-      steps == 1 ? levels : levels - kSharedLevels, zero, count, 1, neutral,
-      neutral, kinds,
+      levels - inside, zero, count, 1, neutral, kinds,
       [&](Value number, ValueRange carried) -> FailureOr<Values> {
         Values sums;
         for (auto [sum, memory, kind] :

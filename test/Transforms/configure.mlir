@@ -1,6 +1,7 @@
-// RUN: norm-opt %s --norm-configure | FileCheck %s
-// RUN: norm-opt %s --norm-configure --remarks-filter="norm-configure" 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: norm-opt %s --norm-configure=isa=avx512 | FileCheck %s
+// RUN: norm-opt %s --norm-configure=isa=avx512 --remarks-filter="norm-configure" 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: norm-opt %s --norm-configure="rows=1 columns=16" | FileCheck %s --check-prefix=FORCED
+// RUN: norm-opt %s --norm-configure | FileCheck %s --check-prefix=X86
 
 // Four rows at a time; a big tensor goes to all threads, past the caches, and
 // the next rows are fetched while these are stored.
@@ -32,6 +33,10 @@ func.func @small(%x: tensor<6x1xf32>, %z: tensor<6x768xf32>) -> (tensor<6x1xf32>
 // CHECK: rows = 16, columns = 8,
 // CHECK: rows = 1, columns = 16,
 // CHECK: rows = 1, columns = 32,
+// X86-LABEL: func @columns
+// X86: rows = 2, columns = 8,
+// X86: rows = 4, columns = 8,
+// X86: rows = 16, columns = 8,
 func.func @columns(%a: tensor<3x5xf32>, %b: tensor<4x5xf32>, %c: tensor<?x5xf32>, %d: tensor<1x768xf64>, %e: tensor<1x?xbf16>) {
   %0 = norm.rms_norm %a axes [1] epsilon none : tensor<3x5xf32> -> tensor<3x5xf32>
   %1 = norm.rms_norm %b axes [1] epsilon none : tensor<4x5xf32> -> tensor<4x5xf32>
@@ -174,4 +179,38 @@ func.func @pairs_of_rows(%x: tensor<65536x256xf32>, %n: tensor<65536x256xbf16>, 
 func.func @whole(%x: tensor<?xf32>) -> tensor<?xf32> {
   %y = norm.l2_norm %x axes [0] epsilon none : tensor<?xf32> -> tensor<?xf32>
   return %y : tensor<?xf32>
+}
+
+// -----
+
+// Sixteen registers hold the sums of fewer rows.
+// CHECK-LABEL: func @few_registers
+// CHECK: rms_norm {{.*}}#norm.cpu<rows = 4, columns = 32,
+// CHECK: layer_norm {{.*}}#norm.cpu<rows = 2, columns = 32,
+// CHECK: layer_norm {{.*}}#norm.cpu<rows = 4, columns = 32,
+// CHECK: layer_norm_backward {{.*}}#norm.cpu<rows = 2, columns = 32,
+// X86-LABEL: func @few_registers
+// X86: rms_norm {{.*}}#norm.cpu<rows = 4, columns = 32,
+// X86: layer_norm {{.*}}#norm.cpu<rows = 2, columns = 32,
+// X86: layer_norm {{.*}}#norm.cpu<rows = 1, columns = 32,
+// X86: layer_norm_backward {{.*}}#norm.cpu<rows = 1, columns = 32,
+func.func @few_registers(%a: tensor<65536x32xf32>, %b: tensor<65536x128xf32>, %c: tensor<4096x1024xf32>)
+    -> (tensor<65536x32xf32>, tensor<65536x128xf32>, tensor<4096x1024xf32>, tensor<4096x1024xf32>, tensor<1024xf32>) {
+  %0 = norm.rms_norm %a axes [1] epsilon none : tensor<65536x32xf32> -> tensor<65536x32xf32>
+  %1 = norm.layer_norm %b axes [1] epsilon none : tensor<65536x128xf32> -> tensor<65536x128xf32>
+  %2 = norm.layer_norm %c axes [1] epsilon none : tensor<4096x1024xf32> -> tensor<4096x1024xf32>
+  %3, %4 = norm.layer_norm_backward %c, %c axes [1] epsilon none
+    : tensor<4096x1024xf32>, tensor<4096x1024xf32> -> tensor<4096x1024xf32> dscale(tensor<1024xf32>)
+  return %0, %1, %2, %3, %4 : tensor<65536x32xf32>, tensor<65536x128xf32>, tensor<4096x1024xf32>, tensor<4096x1024xf32>, tensor<1024xf32>
+}
+
+// -----
+
+// Gradients of rows of any length are taken row by row: code for two as well
+// would take as long again to make.
+// CHECK-LABEL: func @any_gradients
+// CHECK: #norm.cpu<rows = 1, columns = 32, parallel = true, range = 128,
+func.func @any_gradients(%dy: tensor<?x?xf32>, %x: tensor<?x?xf32>) -> (tensor<?x?xf32>, tensor<?xf32>) {
+  %dx, %dg = norm.rms_norm_backward %dy, %x axes [1] epsilon none : tensor<?x?xf32>, tensor<?x?xf32> -> tensor<?x?xf32> dscale(tensor<?xf32>)
+  return %dx, %dg : tensor<?x?xf32>, tensor<?xf32>
 }

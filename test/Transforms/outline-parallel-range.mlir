@@ -2,6 +2,7 @@
 
 // What runs on one thread or on all is a function of a range of steps: OpenMP's
 // own serial region, or its sharing of a loop, costs as much as a norm of a row.
+// LLVM must not copy it to both calls.
 // CHECK-LABEL: func.func @conditional(
 // CHECK-SAME: %[[M:.*]]: memref<?x4xf32>, %[[N:.*]]: index, %[[WORTH:.*]]: i1
 // CHECK: %[[ROWS:.*]] = arith.ceildivsi
@@ -41,7 +42,7 @@
 // CHECK: memref.alloca() : memref<4xf32>
 // CHECK-LABEL: func.func private @conditional__range_0(
 // CHECK-SAME: %[[LOW:[a-z0-9]*]]: index, %[[HIGH:[a-z0-9]*]]: index)
-// CHECK-SAME: llvm.linkage = #llvm.linkage<internal>
+// CHECK-SAME: llvm.linkage = #llvm.linkage<internal>, passthrough = ["noinline"]
 // CHECK: scf.for %[[NUMBER:.*]] = %[[LOW]] to %[[HIGH]] step %c1
 // CHECK: arith.remui %[[NUMBER]]
 // CHECK: arith.divui %[[NUMBER]]

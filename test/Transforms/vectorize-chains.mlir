@@ -16,17 +16,16 @@ func.func @start(%x: tensor<2x96xf32>) -> tensor<2x96xf32> {
 
 // -----
 
-// How many levels a tree has only run time knows: rows of up to 32 steps have
-// one loop, where others have those that any length needs.
+// How many levels a tree has only run time knows: one loop over blocks carries
+// those that any length needs.
 // CHECK-LABEL: func @levels
-// CHECK: %[[SHORT:.*]] = arith.cmpi ule, %{{.*}}, %c1024
-// CHECK: scf.if %[[SHORT]]
-// CHECK-COUNT-1: scf.for
-// CHECK-NOT: scf.for
-// CHECK: } else {
-// CHECK-COUNT-5: scf.for
-// CHECK-NOT: scf.for
-// CHECK: vector.multi_reduction
+// CHECK: scf.for {{.*}} step %c1024 iter_args(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) -> (vector<1xf32>, vector<1xf32>, vector<1xf32>, vector<1xf32>)
+// CHECK: scf.for {{.*}} step %c32 iter_args
+// CHECK: arith.remui %{{.*}}, %c32768
+// CHECK: arith.remui %{{.*}}, %c1048576
+// CHECK: arith.remui %{{.*}}, %c33554432
+// CHECK-NOT: arith.remui
+// CHECK-COUNT-3: arith.addf %{{.*}} : vector<1xf32>
 func.func @levels(%x: tensor<1x?xf32>) -> tensor<1x?xf32> {
   %y = norm.rms_norm %x axes [1] epsilon none
     {norm.strategy = #norm.cpu<rows = 1, columns = 32, parallel = false>}

@@ -46,11 +46,13 @@ func.func @around(%dy: tensor<64x40x300xf32>, %x: tensor<64x40x300xf32>) -> (ten
 // CHECK-LABEL: func @any_columns
 // CHECK: %[[REST:.*]] = arith.remui %{{.*}}, %c32
 // CHECK: %[[WHOLE:.*]] = arith.subi %{{.*}}, %[[REST]]
-// CHECK: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[WHOLE]]
-// CHECK: %[[IS_SOME:.*]] = arith.cmpi ne, %[[LEFT]], %c0
-// CHECK: scf.if %[[IS_SOME]] -> (vector<2x32xf32>)
+// CHECK: %[[IS_THERE:.*]] = arith.cmpi ult, %[[WHOLE]], %{{.*}}
+// CHECK: %[[IS_LAST:.*]] = arith.andi %{{.*}}, %[[IS_THERE]]
+// CHECK: scf.if %[[IS_LAST]] -> (vector<2x32xf32>)
 // CHECK: %[[WRITTEN:.*]]:2 = scf.for {{.*}} -> (tensor<?x?xf32>, tensor<?xf32>)
 // CHECK-NOT: create_mask
+// CHECK: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[WHOLE]]
+// CHECK: %[[IS_SOME:.*]] = arith.cmpi ne, %[[LEFT]], %c0
 // CHECK: scf.if %[[IS_SOME]] -> (tensor<?x?xf32>, tensor<?xf32>)
 // CHECK:   vector.create_mask
 // CHECK:   vector.transfer_write

@@ -4,15 +4,15 @@
 // values are added up where the tree goes on, and stores as many.
 // CHECK-LABEL: func @row
 // CHECK: scf.forall (%{{.*}}) in (1)
-// CHECK:   %[[PARTS:.*]] = scf.forall (%[[B:.*]]) in (4) {{.*}} -> (tensor<4x32xf32>)
+// CHECK:   %[[PARTS:.*]] = scf.forall (%[[B:.*]]) in (4) {{.*}} -> (tensor<4x1xf32>)
 // CHECK:     %[[AT:.*]] = arith.muli %[[B]], %c32768
 // CHECK:     scf.for %{{.*}} step %c1024
 // CHECK:       scf.for %{{.*}} step %c32
-// CHECK:     vector.transfer_write {{.*}} : vector<32xf32>, tensor<1x32xf32>
+// CHECK:       vector.multi_reduction
+// CHECK:     vector.transfer_write {{.*}} : vector<1xf32>, tensor<1x1xf32>
 // CHECK:   } {norm.strategy = #norm.cpu<rows = 1, columns = 32, parallel = true, serial_bytes = 7>}
 // CHECK:   scf.for %[[NUMBER:.*]] = %c0 to %c4 step %c1
 // CHECK:     vector.transfer_read %[[PARTS]][%[[NUMBER]], %c0]
-// CHECK:   vector.multi_reduction
 // CHECK:   scf.forall (%{{.*}}) in (4) {{.*}} -> (tensor<1x100001xf32>)
 // CHECK:     %[[COLUMN:.*]] = arith.subi %{{.*}}, %{{.*}}
 // CHECK:     vector.transfer_write

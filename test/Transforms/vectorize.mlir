@@ -1,4 +1,4 @@
-// RUN: norm-opt %s --norm-configure --norm-tile --norm-lower-to-linalg --norm-vectorize --cse --split-input-file | FileCheck %s
+// RUN: norm-opt %s --norm-configure=isa=avx512 --norm-tile --norm-lower-to-linalg --norm-vectorize --cse --split-input-file | FileCheck %s
 
 // One sweep for the sum of squares, one that writes; x is read in vectors of
 // R x C and the gain once for all rows. A product that is only added is not
@@ -22,22 +22,26 @@ func.func @rms(%x: tensor<4x128xf32>, %g: tensor<128xf32>) -> tensor<4x128xf32> 
 
 // -----
 
-// A sample's mean, then both sums about it in one sweep. The sums about what the
-// guard makes of it repeat those: their sweep is skipped where no row differs.
+// A sample's mean, then both sums about it in one sweep, in a loop: the sums
+// about what the guard makes of that mean repeat them, once, where a row differs.
 // CHECK-LABEL: func @ln
 // CHECK: scf.for %{{.*}} = %c0 to %c64 {{.*}} -> (vector<1x32xf32>)
 // CHECK: %[[K:.*]] = arith.divf
-// CHECK: %[[SUMS:.*]]:2 = scf.for {{.*}} -> (vector<1x32xf32>, vector<1x32xf32>)
-// CHECK: %[[Q:.*]] = vector.multi_reduction <add>, %[[SUMS]]#0
-// CHECK: %[[S:.*]] = vector.multi_reduction <add>, %[[SUMS]]#1
-// CHECK: %[[K_1:.*]] = arith.select %{{.*}}, %{{.*}}, %[[K]] : vector<1xi1>, vector<1xf32>
-// CHECK: %[[DIFFERS:.*]] = arith.cmpf une, %[[K]], %[[K_1]]
-// CHECK: %[[FLAT:.*]] = vector.shape_cast %[[DIFFERS]]
-// CHECK: %[[ANY:.*]] = vector.reduction <or>, %[[FLAT]]
-// CHECK: scf.if %[[ANY]] -> (vector<1xf32>, vector<1xf32>)
-// CHECK:   scf.for {{.*}} -> (vector<1x32xf32>, vector<1x32xf32>)
-// CHECK: } else {
-// CHECK-NEXT: scf.yield %[[Q]], %[[S]]
+// CHECK: %[[SUMS:.*]]:3 = scf.while (%[[ABOUT:.*]] = %[[K]], %[[IS_SECOND:.*]] = %false)
+// CHECK:   %[[BOTH:.*]]:2 = scf.for {{.*}} -> (vector<1x32xf32>, vector<1x32xf32>)
+// CHECK:   %[[Q:.*]] = vector.multi_reduction <add>, %[[BOTH]]#0
+// CHECK:   %[[S:.*]] = vector.multi_reduction <add>, %[[BOTH]]#1
+// CHECK:   %[[GUARDED:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ABOUT]] : vector<1xi1>, vector<1xf32>
+// CHECK:   %[[BETTER:.*]] = arith.select %[[IS_SECOND]], %[[ABOUT]], %[[GUARDED]]
+// CHECK:   %[[DIFFERS:.*]] = arith.cmpf une, %[[ABOUT]], %[[BETTER]]
+// CHECK:   %[[FLAT:.*]] = vector.shape_cast %[[DIFFERS]]
+// CHECK:   %[[ANY:.*]] = vector.reduction <or>, %[[FLAT]]
+// CHECK:   %[[IS_FIRST:.*]] = arith.xori %[[IS_SECOND]], %true
+// CHECK:   %[[AGAIN:.*]] = arith.andi %[[IS_FIRST]], %[[ANY]]
+// CHECK:   scf.condition(%[[AGAIN]]) %[[BETTER]], %[[Q]], %[[S]]
+// CHECK: } do {
+// CHECK-NOT: scf.for
+// CHECK:   scf.yield %{{.*}}, %true
 // CHECK: scf.for {{.*}} -> (tensor<1x128xf32>)
 // CHECK-NOT: iter_args
 func.func @ln(%x: tensor<1x128xf32>) -> tensor<1x128xf32> {
@@ -47,17 +51,32 @@ func.func @ln(%x: tensor<1x128xf32>) -> tensor<1x128xf32> {
 
 // -----
 
-// More than 32 additions into one accumulator: a second level of loops, each
-// block from zero, folded into the outer sum.
+// More than 32 additions into one accumulator: blocks of 32 vectors, whose
+// columns are combined before blocks are; what is left joins the last block. The
+// sum of 32 blocks goes on to a second level, in the same loop.
 // CHECK-LABEL: func @blocked
 // CHECK: %[[ZERO:.*]] = vector.broadcast %{{.*}} : f32 to vector<1x32xf32>
-// CHECK: scf.for %[[B:.*]] = %c0 to %c65536 step %c32768 iter_args(%[[OUTER:.*]] = %[[ZERO]])
-// CHECK:   %[[INNER:.*]] = scf.for %{{.*}} = %[[B]] to %{{.*}} step %{{.*}} iter_args(%{{.*}} = %[[ZERO]])
-// CHECK:   arith.addf %[[OUTER]], %[[INNER]]
-// CHECK: %[[MASK:.*]] = vector.create_mask
-// CHECK: vector.transfer_read {{.*}}, %[[MASK]]
-// CHECK: %[[FUSED:.*]] = math.fma
-// CHECK: arith.select %[[MASK]], %[[FUSED]], %{{.*}}
+// CHECK: %[[START:.*]] = vector.broadcast %{{.*}} : f32 to vector<1xf32>
+// CHECK: %[[SUMS:.*]]:2 = scf.for %[[B:.*]] = %c0 to %c65537 step %c1024 iter_args(%[[FIRST:.*]] = %[[START]], %[[SECOND:.*]] = %[[START]])
+// CHECK:   %[[NEXT:.*]] = arith.addi %[[B]], %c1024
+// CHECK:   %[[CHAIN:.*]] = scf.for %{{.*}} = %[[B]] to %{{.*}} step %{{.*}} iter_args(%{{.*}} = %[[ZERO]])
+// CHECK:   %[[ALL:.*]] = scf.if %{{.*}} -> (vector<1x32xf32>)
+// CHECK:     %[[MASK:.*]] = vector.create_mask
+// CHECK:     vector.transfer_read {{.*}}, %[[MASK]]
+// CHECK:     %[[FUSED:.*]] = math.fma
+// CHECK:     arith.select %[[MASK]], %[[FUSED]], %[[CHAIN]]
+// CHECK:   } else {
+// CHECK-NEXT: scf.yield %[[CHAIN]]
+// CHECK:   %[[FOLDED:.*]] = vector.multi_reduction <add>, %[[ALL]], %[[START]]
+// CHECK:   %[[SUM:.*]] = arith.addf %[[FIRST]], %[[FOLDED]]
+// CHECK:   %[[REST:.*]] = arith.remui %{{.*}}, %c32768
+// CHECK:   %[[IS_FULL:.*]] = arith.cmpi eq, %[[REST]], %c0
+// CHECK:   scf.if %[[IS_FULL]]
+// CHECK:     %[[CARRIED:.*]] = arith.addf %[[SECOND]], %[[SUM]]
+// CHECK-NEXT: scf.yield %[[START]], %[[CARRIED]]
+// CHECK:   } else {
+// CHECK-NEXT: scf.yield %[[SUM]], %[[SECOND]]
+// CHECK: arith.addf %[[SUMS]]#1, %[[SUMS]]#0
 func.func @blocked(%x: tensor<1x65537xf32>) -> tensor<1x65537xf32> {
   %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<1x65537xf32> -> tensor<1x65537xf32>
   return %y : tensor<1x65537xf32>
@@ -167,15 +186,20 @@ func.func @images(%x: tensor<5x3x320xf32>) -> tensor<5x3x320xf32> {
 // -----
 
 // A sample has 64 columns at most, and so one loop, however long a row is. Sums
-// over a row have the levels that its length needs.
+// over a row have the levels that any length needs, in one loop over blocks.
 // CHECK-LABEL: func @sampled
 // CHECK: affine.min
 // CHECK: scf.if
 // CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c32 iter_args({{.*}}) -> (vector<2x32xf32>)
 // CHECK-NOT: scf.if
 // CHECK: vector.multi_reduction <add>, %{{.*}} : vector<2x32xf32> to vector<2xf32>
-// CHECK: scf.if {{.*}} -> (vector<2x32xf32>, vector<2x32xf32>)
-// CHECK: step %c33554432
+// CHECK: scf.while
+// CHECK: scf.for %[[B:.*]] = %c0 to %{{.*}} step %c1024 iter_args({{.*}}) -> (vector<2xf32>
+// CHECK: scf.for %{{.*}} = %[[B]] to %{{.*}} step %c32 iter_args({{.*}}) -> (vector<2x32xf32>, vector<2x32xf32>)
+// CHECK: scf.if {{.*}} -> (vector<2xf32>
+// CHECK-COUNT-2: arith.remui
+// CHECK-NOT: scf.if
+// CHECK: scf.condition
 func.func @sampled(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %y = norm.layer_norm %x axes [1] epsilon inside_sqrt 1.0e-6 : tensor<?x?xf32> -> tensor<?x?xf32>
   return %y : tensor<?x?xf32>

@@ -90,6 +90,15 @@ def ConfigureNormPass : Pass<"norm-configure"> {
     Option<"columns", "columns", "int64_t", "0",
            "columns of a vector on a CPU, a power of two, rows * columns at most "
            "1024; 0 chooses">,
+    Option<"isa", "isa", "::mlir::norm::CpuIsa", "::mlir::norm::CpuIsa::X86",
+           "the instructions that the CPU is known to have", [{
+             ::llvm::cl::values(
+               clEnumValN(::mlir::norm::CpuIsa::Any, "any",
+                          "those of any CPU"),
+               clEnumValN(::mlir::norm::CpuIsa::X86, "x86",
+                          "those of any x86-64"),
+               clEnumValN(::mlir::norm::CpuIsa::Avx512, "avx512",
+                          "AVX-512 with BW, whose registers hold more rows"))}]>,
     Option<"serialBytes", "serial-bytes", "int64_t", "262144",
            "largest number of bytes read and written that stays on one thread">,
     Option<"streamBytes", "stream-bytes", "int64_t", "4194304",
@@ -624,8 +633,10 @@ def OutlineParallelBodyPass
     stack allocation is inlined; the body of any other becomes a private
     function, whose frame frees the allocation.
   }];
-  let dependentDialects = ["::mlir::func::FuncDialect",
-                           "::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::scf::SCFDialect"];
 }
 
 def ExpandNarrowingPass : Pass<"norm-expand-narrowing"> {
