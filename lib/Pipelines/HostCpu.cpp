@@ -24,6 +24,12 @@ static CpuIsa hostIsa() {
                                                             : CpuIsa::X86;
 }
 
+static bool hostRoundsToBf16() {
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  return features.lookup("avx512bf16") || features.lookup("avxneconvert") ||
+         features.lookup("bf16");
+}
+
 /// Bytes of the data cache of a level as Linux tells, "1024K" or "32M"; 0 if it
 /// does not.
 static int64_t cacheBytes(unsigned level) {
@@ -51,5 +57,6 @@ static int64_t hostStreamBytes() {
 
 CpuTarget norm::hostCpuTarget() {
   int64_t known = hostStreamBytes();
-  return {hostIsa(), known ? known : NormToCpuOptions().streamBytes};
+  return {hostIsa(), known ? known : NormToCpuOptions().streamBytes,
+          hostRoundsToBf16()};
 }

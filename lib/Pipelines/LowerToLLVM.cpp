@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -35,6 +36,78 @@ struct PlainCasts : public PassWrapper<PlainCasts, OperationPass<>> {
       else if (auto truncation = dyn_cast<arith::TruncFOp>(op))
         truncation.removeFastmathAttr();
     });
+  }
+};
+} // namespace
+
+namespace {
+/// Computes casts between f32 and bf16 on their bits, rounding to nearest even;
+/// a NaN stays one. Where a CPU has no such instruction, LLVM calls a function
+/// for each element, and takes vectors of bf16 apart. What is chosen for a NaN
+/// has 32 bits, as the comparison has, or LLVM would take the choice apart too,
+/// as it does upstream's.
+struct BF16AsIntegers : public PassWrapper<BF16AsIntegers, OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BF16AsIntegers)
+
+  void runOnOperation() override {
+    auto isCast = [](Operation *op, Type from, Type to) {
+      return op->getNumOperands() == 1 &&
+             getElementTypeOrSelf(op->getOperand(0).getType()) == from &&
+             getElementTypeOrSelf(op->getResult(0).getType()) == to;
+    };
+    Builder b(&getContext());
+    SmallVector<Operation *> casts;
+    getOperation()->walk([&](Operation *op) {
+      if ((isa<arith::TruncFOp>(op) &&
+           isCast(op, b.getF32Type(), b.getBF16Type())) ||
+          (isa<arith::ExtFOp>(op) &&
+           isCast(op, b.getBF16Type(), b.getF32Type())))
+        casts.push_back(op);
+    });
+    for (Operation *op : casts) {
+      ImplicitLocOpBuilder builder(op->getLoc(), op);
+      Value result = isa<arith::ExtFOp>(op) ? widen(builder, op->getOperand(0))
+                                            : round(builder, op->getOperand(0));
+      op->getResult(0).replaceAllUsesWith(result);
+      op->erase();
+    }
+  }
+
+  /// `element`, or a vector of it if `x` is one.
+  static Type like(Value x, Type element) {
+    auto shaped = dyn_cast<ShapedType>(x.getType());
+    return shaped ? Type(shaped.clone(element)) : element;
+  }
+
+  static Value constant(ImplicitLocOpBuilder &b, Type type, int32_t value) {
+    TypedAttr number = b.getI32IntegerAttr(value);
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      number = DenseElementsAttr::get(shaped, Attribute(number));
+    return arith::ConstantOp::create(b, number);
+  }
+
+  static Value widen(ImplicitLocOpBuilder &b, Value x) {
+    Type i32 = like(x, b.getI32Type());
+    Value bits = arith::BitcastOp::create(b, like(x, b.getI16Type()), x);
+    Value high = arith::ShLIOp::create(b, arith::ExtUIOp::create(b, i32, bits),
+                                       constant(b, i32, 16));
+    return arith::BitcastOp::create(b, like(x, b.getF32Type()), high);
+  }
+
+  static Value round(ImplicitLocOpBuilder &b, Value x) {
+    Type i32 = like(x, b.getI32Type());
+    Value sixteen = constant(b, i32, 16);
+    Value bits = arith::BitcastOp::create(b, i32, x);
+    Value isOdd = arith::AndIOp::create(
+        b, arith::ShRUIOp::create(b, bits, sixteen), constant(b, i32, 1));
+    Value half = arith::AddIOp::create(b, isOdd, constant(b, i32, 0x7fff));
+    Value rounded = arith::AddIOp::create(b, bits, half);
+    Value quiet = arith::OrIOp::create(b, bits, constant(b, i32, 0x400000));
+    Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+    Value chosen = arith::SelectOp::create(b, isNan, quiet, rounded);
+    Value high = arith::TruncIOp::create(
+        b, like(x, b.getI16Type()), arith::ShRUIOp::create(b, chosen, sixteen));
+    return arith::BitcastOp::create(b, like(x, b.getBF16Type()), high);
   }
 };
 } // namespace
@@ -70,9 +143,9 @@ void norm::buildLowerToLLVM(OpPassManager &pm,
   // bf16.
   pm.addPass(math::createMathExtendToSupportedTypes());
   pm.addPass(std::make_unique<PlainCasts>());
-  arith::ArithExpandOpsPassOptions expand;
-  expand.includeBf16 = options.expandBF16;
-  pm.addPass(arith::createArithExpandOpsPass(expand));
+  if (options.expandBF16)
+    pm.addPass(std::make_unique<BF16AsIntegers>());
+  pm.addPass(arith::createArithExpandOpsPass());
 
   // A function of libm takes a vector apart.
   pm.addPass(createConvertMathToLLVMPass());

@@ -15,7 +15,7 @@
 using namespace mlir;
 
 void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
-  CpuTarget target{options.isa, options.streamBytes};
+  CpuTarget target{options.isa, options.streamBytes, options.bf16};
   if (options.host)
     target = hostCpuTarget();
   ConfigureNormPassOptions configure;
@@ -44,5 +44,6 @@ void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
   pm.addPass(createConvertVectorToSCFPass(pieces));
   LowerToLLVMOptions lower;
   lower.threads = options.threads;
+  lower.expandBF16 = !target.roundsToBf16;
   buildLowerToLLVM(pm, lower);
 }

@@ -189,8 +189,8 @@ Value PairedSweep::join(Pair pair) {
     return vector::InterleaveOp::create(rewriter, loc, pair[0], pair[1]);
   // LLVM would rather order twice as many bits, before they are rounded.
   auto joinRow = [&](Value even, Value odd) -> Value {
-    return vector::InterleaveOp::create(rewriter, loc, hideBits(rewriter, even),
-                                        odd);
+    return vector::InterleaveOp::create(
+        rewriter, loc, hideBits(rewriter, even, CpuIsa::Avx512), odd);
   };
   if (half.getRank() == 1)
     return joinRow(pair[0], pair[1]);

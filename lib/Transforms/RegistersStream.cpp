@@ -58,9 +58,6 @@ bool Streamer::storesLines(vector::TransferWriteOp write) {
   if (!view || readFrom.contains(view))
     return false;
   VectorType vector = write.getVectorType();
-  // x86 has such a store for f32 and f64; see opaque() for others.
-  if (isa == CpuIsa::X86 && vector.getElementTypeBitWidth() == 16)
-    return false;
   int64_t row = vector.getShape().back() * widthOf(vector);
   if (isRun(write))
     row *= vector.getDimSize(0);
@@ -261,34 +258,38 @@ void Streamer::dropFetches(Operation *sweep) {
   sweep->walk([&](memref::PrefetchOp fetch) { rewriter.eraseOp(fetch); });
 }
 
-Value norm::hideBits(OpBuilder &builder, Value vector) {
+Value norm::hideBits(OpBuilder &builder, Value vector, CpuIsa isa) {
   auto type = cast<VectorType>(vector.getType());
   Location loc = vector.getLoc();
   VectorType bits = type.clone(builder.getI16Type());
-  Value source = vector::BitCastOp::create(builder, loc, bits, vector);
+  Value source = builder.createOrFold<vector::BitCastOp>(loc, bits, vector);
   auto dialect =
       LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT);
   Value hidden =
       LLVM::InlineAsmOp::create(
-          builder, loc, TypeRange(bits), ValueRange(source), "", "=v,0",
+          builder, loc, TypeRange(bits), ValueRange(source), "",
+          isa == CpuIsa::Avx512 ? "=v,0" : "=x,0",
           /*has_side_effects=*/false,
           /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
           dialect, ArrayAttr())
           .getResult(0);
-  return vector::BitCastOp::create(builder, loc, type, hidden);
+  return builder.createOrFold<vector::BitCastOp>(loc, type, hidden);
 }
 
 /// LLVM's x86 backend has no store past the caches for vectors of f16 and bf16
 /// and, without a word, makes plain ones; it also looks through casts to i16.
-Value Streamer::opaque(Value piece) {
-  auto type = cast<VectorType>(piece.getType());
-  if (isa != CpuIsa::Avx512 || !llvm::isa<FloatType>(type.getElementType()) ||
-      type.getElementTypeBitWidth() != 16)
-    return piece;
-  return hideBits(rewriter, piece);
+bool Streamer::isHidden(VectorType type) {
+  return isa != CpuIsa::Any && llvm::isa<FloatType>(type.getElementType()) &&
+         type.getElementTypeBitWidth() == 16;
 }
 
-/// Replaces a write by stores of a line each.
+/// Bytes of what one op stores past the caches: a line, which LLVM takes apart
+/// if it must; of what is hidden from it, a register of any such CPU.
+int64_t Streamer::pieceBytes(VectorType type) {
+  return isHidden(type) && isa == CpuIsa::X86 ? 16 : kLineBytes;
+}
+
+/// Replaces a write by stores of whole lines.
 void Streamer::storeLines(vector::TransferWriteOp write) {
   rewriter.setInsertionPoint(write);
   loc = write.getLoc();
@@ -297,25 +298,35 @@ void Streamer::storeLines(vector::TransferWriteOp write) {
   if (isRun(write))
     std::tie(vector, base, indices) = joinRows(write);
   auto type = cast<VectorType>(vector.getType());
-  int64_t columns = type.getShape().back(), line = kLineBytes / widthOf(type);
+  int64_t columns = type.getShape().back(), bytes = pieceBytes(type),
+          length = bytes / widthOf(type);
   int64_t rows = type.getRank() == 2 ? type.getDimSize(0) : 1;
   for (int64_t row = 0; row < rows; ++row) {
     Value elements =
         type.getRank() == 2
             ? vector::ExtractOp::create(rewriter, loc, vector, row).getResult()
             : vector;
-    for (int64_t column = 0; column < columns; column += line) {
+    // LLVM takes shuffles of bf16 apart where it computes with none.
+    if (isHidden(type))
+      elements = vector::BitCastOp::create(
+          rewriter, loc, VectorType::get({columns}, rewriter.getI16Type()),
+          elements);
+    for (int64_t column = 0; column < columns; column += length) {
       Value piece = elements;
-      if (columns != line)
+      if (columns != length)
         piece = vector::ExtractStridedSliceOp::create(
             rewriter, loc, elements, ArrayRef<int64_t>{column},
-            ArrayRef<int64_t>{line}, ArrayRef<int64_t>{1});
+            ArrayRef<int64_t>{length}, ArrayRef<int64_t>{1});
+      if (isHidden(type))
+        piece = vector::BitCastOp::create(
+            rewriter, loc, VectorType::get({length}, type.getElementType()),
+            hideBits(rewriter, piece, isa));
       SmallVector<Value> at(indices);
       if (type.getRank() == 2)
         at[at.size() - 2] = plus(at[at.size() - 2], row);
       at.back() = plus(at.back(), column);
-      vector::StoreOp::create(rewriter, loc, opaque(piece), base, at,
-                              /*nontemporal=*/true, llvm::Align(kLineBytes));
+      vector::StoreOp::create(rewriter, loc, piece, base, at,
+                              /*nontemporal=*/true, llvm::Align(bytes));
     }
   }
   rewriter.eraseOp(write);

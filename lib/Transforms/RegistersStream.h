@@ -51,7 +51,8 @@ private:
   void storeLines(vector::TransferWriteOp write);
   std::tuple<Value, Value, SmallVector<Value>>
   joinRows(vector::TransferWriteOp write);
-  Value opaque(Value piece);
+  bool isHidden(VectorType type);
+  int64_t pieceBytes(VectorType type);
 
   // Sweeps from line to line: RegistersCut.cpp.
   /// Sets the sweep's end if it can be cut.

@@ -1,6 +1,6 @@
 // What the CPU pipeline makes can be translated to LLVM IR, functions of 16-bit
 // values among it.
-// RUN: norm-opt %s --norm-to-cpu | mlir-translate --mlir-to-llvmir | FileCheck %s
+// RUN: norm-opt %s --norm-to-cpu=bf16=true | mlir-translate --mlir-to-llvmir | FileCheck %s
 
 // CHECK: define void @silu(
 // CHECK: fpext <32 x bfloat>

@@ -107,9 +107,15 @@ func.func @dynamic(%x: memref<?x?xf32, strided<[?, 1], offset: ?>>, %y: memref<?
 // CHECK: } else {
 // CHECK: vector.transfer_write
 // X86-LABEL: func @narrow
-// X86-NOT: nontemporal
-// X86-NOT: norm.streams
-// X86: return
+// X86: scf.if
+// X86: %[[BITS:.*]] = vector.bitcast %{{.*}} : vector<32xbf16> to vector<32xi16>
+// X86: %[[PIECE:.*]] = vector.extract_strided_slice %[[BITS]] {offsets = [0], sizes = [8], strides = [1]} : vector<32xi16> to vector<8xi16>
+// X86: %[[HIDDEN:.*]] = llvm.inline_asm asm_dialect = att "", "=x,0" %[[PIECE]]
+// X86: %[[STORED:.*]] = vector.bitcast %[[HIDDEN]] : vector<8xi16> to vector<8xbf16>
+// X86: vector.store %[[STORED]], {{.*}}alignment = 16 {{.*}}nontemporal = true
+// X86-COUNT-15: vector.store {{.*}}nontemporal = true
+// X86-NOT: vector.store
+// X86: } else {
 // ANY-LABEL: func @narrow
 // ANY-NOT: inline_asm
 // ANY: vector.store {{.*}}nontemporal = true

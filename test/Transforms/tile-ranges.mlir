@@ -12,11 +12,11 @@
 // CHECK:   tensor.parallel_insert_slice %[[TG]] into %[[G]][%[[P]], 0] [1, 768]
 // CHECK:   tensor.parallel_insert_slice %[[TB]] into %[[B]][%[[P]], 0] [1, 768]
 // CHECK: } {norm.strategy = #norm.cpu<rows = {{[0-9]+}}, columns = 32, parallel = true, range = 128
-// CHECK: %[[M:.*]]:2 = scf.forall (%[[J:.*]]) = (0) to (768) step (128)
-// CHECK:   tensor.extract_slice %[[L]]#1[0, %[[J]]] [15, 128]
+// CHECK: %[[M:.*]]:2 = scf.forall (%[[J:.*]]) = (0) to (768) step (32)
+// CHECK:   tensor.extract_slice %[[L]]#1[0, %[[J]]] [15, 32]
 // CHECK:   linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]
 // CHECK:   arith.truncf {{.*}} : f32 to bf16
-// CHECK: } {norm.strategy = #norm.cpu<rows = 1, columns = 128, parallel = true>}
+// CHECK: } {norm.strategy = #norm.cpu<rows = 1, columns = 32, parallel = true>}
 // CHECK: return %[[L]]#0, %[[M]]#0, %[[M]]#1
 func.func @layer(%dy: tensor<300x768xbf16>, %x: tensor<300x768xbf16>)
     -> (tensor<300x768xbf16>, tensor<768xbf16>, tensor<768xf32>) {

@@ -31,8 +31,8 @@ void buildBufferize(OpPassManager &pm, const BufferizeOptions &options);
 struct LowerToLLVMOptions {
   /// Run scf.forall and scf.parallel on OpenMP threads; otherwise as loops.
   bool threads = true;
-  /// Round to bf16 by integer arithmetic instead of by the target's own
-  /// instruction, which may flush subnormals.
+  /// Compute casts between f32 and bf16 on their bits instead of by the target's
+  /// own instruction, which it may not have, or which flushes subnormals.
   bool expandBF16 = false;
 };
 
@@ -71,10 +71,15 @@ struct NormToCpuOptions : public PassPipelineOptions<NormToCpuOptions> {
       llvm::cl::desc("largest number of bytes read and written whose results "
                      "are stored through the caches (default: 4194304)"),
       llvm::cl::init(int64_t(4) << 20)};
+  PassOptions::Option<bool> bf16{
+      *this, "bf16",
+      llvm::cl::desc("the CPU has an instruction that rounds f32 to bf16, as "
+                     "AVX512-BF16 has (default: false)"),
+      llvm::cl::init(false)};
   PassOptions::Option<bool> host{
       *this, "host",
       llvm::cl::desc("compile for this machine: its instructions and caches in "
-                     "place of isa and stream-bytes (default: false)"),
+                     "place of isa, bf16 and stream-bytes (default: false)"),
       llvm::cl::init(false)};
 };
 
@@ -83,6 +88,9 @@ struct CpuTarget {
   CpuIsa isa;
   /// Bytes read and written that its caches hold on to; see `norm-configure`.
   int64_t streamBytes;
+  /// Whether an instruction rounds f32 to bf16. Where none does, LLVM calls a
+  /// function for each element, so the rounding is integer arithmetic.
+  bool roundsToBf16 = false;
 };
 
 /// This machine. What it does not tell is as NormToCpuOptions has it.

@@ -190,8 +190,7 @@ def MapToRegistersPass : Pass<"norm-map-to-registers"> {
                clEnumValN(::mlir::norm::CpuIsa::X86, "x86",
                           "those of any x86-64"),
                clEnumValN(::mlir::norm::CpuIsa::Avx512, "avx512",
-                          "AVX-512 with BW: 16-bit types are stored past the "
-                          "caches too"))}]>
+                          "AVX-512 with BW"))}]>
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
