@@ -31,8 +31,9 @@ void buildBufferize(OpPassManager &pm, const BufferizeOptions &options);
 struct LowerToLLVMOptions {
   /// Run scf.forall and scf.parallel on OpenMP threads; otherwise as loops.
   bool threads = true;
-  /// Compute casts between f32 and bf16 on their bits instead of by the target's
-  /// own instruction, which it may not have, or which flushes subnormals.
+  /// Compute casts between f32 and bf16 on their bits instead of by the
+  /// target's own instruction, which it may not have, or which flushes
+  /// subnormals.
   bool expandBF16 = false;
 };
 
