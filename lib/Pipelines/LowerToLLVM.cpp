@@ -12,10 +12,12 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
+#include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -41,11 +43,11 @@ struct PlainCasts : public PassWrapper<PlainCasts, OperationPass<>> {
 } // namespace
 
 namespace {
-/// Computes casts between f32 and bf16 on their bits, rounding to nearest even;
-/// a NaN stays one. Where a CPU has no such instruction, LLVM calls a function
-/// for each element, and takes vectors of bf16 apart. What is chosen for a NaN
-/// has 32 bits, as the comparison has, or LLVM would take the choice apart too,
-/// as it does upstream's.
+/// Computes casts from bf16 and from f32 to it on their bits, rounding to
+/// nearest even; a NaN stays one. Where a CPU has no such instruction, LLVM
+/// calls a function for each element, and takes vectors of bf16 apart. What is
+/// chosen for a NaN has 32 bits, as the comparison has, or LLVM would take the
+/// choice apart too, as it does upstream's.
 struct BF16AsIntegers : public PassWrapper<BF16AsIntegers, OperationPass<>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BF16AsIntegers)
 
@@ -61,13 +63,15 @@ struct BF16AsIntegers : public PassWrapper<BF16AsIntegers, OperationPass<>> {
       if ((isa<arith::TruncFOp>(op) &&
            isCast(op, b.getF32Type(), b.getBF16Type())) ||
           (isa<arith::ExtFOp>(op) &&
-           isCast(op, b.getBF16Type(), b.getF32Type())))
+           getElementTypeOrSelf(op->getOperand(0)).isBF16()))
         casts.push_back(op);
     });
     for (Operation *op : casts) {
       ImplicitLocOpBuilder builder(op->getLoc(), op);
       Value result = isa<arith::ExtFOp>(op) ? widen(builder, op->getOperand(0))
                                             : round(builder, op->getOperand(0));
+      if (Type type = op->getResult(0).getType(); result.getType() != type)
+        result = arith::ExtFOp::create(builder, type, result);
       op->getResult(0).replaceAllUsesWith(result);
       op->erase();
     }
@@ -112,6 +116,58 @@ struct BF16AsIntegers : public PassWrapper<BF16AsIntegers, OperationPass<>> {
 };
 } // namespace
 
+namespace {
+/// Makes i16 of bf16 in the LLVM dialect, where nothing computes with it any
+/// more: LLVM rounds elements again where it moves them about in vectors. Not
+/// if functions take or return them, in registers of floats, or if something is
+/// left that computes.
+struct BF16IsI16 : public PassWrapper<BF16IsI16, OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BF16IsI16)
+
+  void runOnOperation() override {
+    if (getOperation()
+            ->walk([](Operation *op) { return WalkResult(movesOnly(op)); })
+            .wasInterrupted())
+      return;
+    Builder b(&getContext());
+    Type i16 = b.getI16Type();
+    getOperation()->walk([&](LLVM::ConstantOp op) {
+      if (!getElementTypeOrSelf(op.getType()).isBF16())
+        return;
+      if (auto number = dyn_cast<FloatAttr>(op.getValue()))
+        op.setValueAttr(
+            b.getIntegerAttr(i16, number.getValue().bitcastToAPInt()));
+      else if (auto numbers = dyn_cast<DenseElementsAttr>(op.getValue()))
+        op.setValueAttr(numbers.bitcast(i16));
+    });
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([&](BFloat16Type) { return i16; });
+    replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
+                                          /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
+  }
+
+  /// Whether `op` does no more with bf16 than with any 16 bits.
+  static LogicalResult movesOnly(Operation *op) {
+    auto isBF16 = [](Type type) { return getElementTypeOrSelf(type).isBF16(); };
+    if (auto func = dyn_cast<LLVM::LLVMFuncOp>(op)) {
+      LLVM::LLVMFunctionType type = func.getFunctionType();
+      return success(!isBF16(type.getReturnType()) &&
+                     llvm::none_of(type.getParams(), isBF16));
+    }
+    bool isMove =
+        isa<LLVM::LoadOp, LLVM::StoreOp, LLVM::MaskedLoadOp,
+            LLVM::MaskedStoreOp, LLVM::BitcastOp, LLVM::SelectOp,
+            LLVM::ShuffleVectorOp, LLVM::InsertElementOp,
+            LLVM::ExtractElementOp, LLVM::InsertValueOp, LLVM::ExtractValueOp,
+            LLVM::ConstantOp, LLVM::UndefOp, LLVM::PoisonOp, LLVM::ZeroOp,
+            LLVM::BrOp, LLVM::CondBrOp>(op);
+    return success(isMove || (llvm::none_of(op->getOperandTypes(), isBF16) &&
+                              llvm::none_of(op->getResultTypes(), isBF16)));
+  }
+};
+} // namespace
+
 /// Tiles to threads or to loops.
 static void buildThreads(OpPassManager &pm,
                          const norm::LowerToLLVMOptions &options) {
@@ -143,8 +199,14 @@ void norm::buildLowerToLLVM(OpPassManager &pm,
   // bf16.
   pm.addPass(math::createMathExtendToSupportedTypes());
   pm.addPass(std::make_unique<PlainCasts>());
-  if (options.expandBF16)
+  if (options.expandBF16) {
+    // Arithmetic on bf16 itself is arithmetic on f32 that is rounded.
+    arith::ArithEmulateUnsupportedFloatsOptions emulate;
+    emulate.sourceTypeStrs = {"bf16"};
+    emulate.targetTypeStr = "f32";
+    pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
     pm.addPass(std::make_unique<BF16AsIntegers>());
+  }
   pm.addPass(arith::createArithExpandOpsPass());
 
   // A function of libm takes a vector apart.
@@ -161,4 +223,6 @@ void norm::buildLowerToLLVM(OpPassManager &pm,
     pm.addPass(createConvertOpenMPToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(norm::createMaskIntegersPass());
+  if (options.expandBF16)
+    pm.addPass(std::make_unique<BF16IsI16>());
 }

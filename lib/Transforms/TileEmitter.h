@@ -126,9 +126,14 @@ private:
   /// The rows of a tile one after the other.
   FailureOr<Values> emitRowByRow(ValueRange destinations);
   LogicalResult emitReductions(int level);
-  LogicalResult emitSums(ArrayRef<linalg::GenericOp> sums);
   FailureOr<SmallVector<Vectorized>>
   computeSums(ArrayRef<linalg::GenericOp> sums);
+  LogicalResult emitKeptOps(int level);
+  FailureOr<Values> emitOutputs(ValueRange destinations);
+  void eraseProgram();
+
+  // Sums that repeat others: VectorizeRepeats.cpp.
+  LogicalResult emitSums(ArrayRef<linalg::GenericOp> sums);
   /// A loop that goes over the terms of `sums` once, and once more about the
   /// better values that the first sums lead to, if those are others: `pairs`
   /// has what is summed about first, and what is better. The last sums are
@@ -136,6 +141,14 @@ private:
   LogicalResult emitRepeatedSums(ArrayRef<linalg::GenericOp> sums,
                                  ArrayRef<linalg::GenericOp> repetition,
                                  ArrayRef<std::pair<Value, Value>> pairs);
+  FailureOr<Value> sumAbout(ValueRange arguments,
+                            ArrayRef<linalg::GenericOp> sums,
+                            ArrayRef<std::pair<Value, Value>> pairs,
+                            SmallVectorImpl<Vectorized> &values);
+  FailureOr<SmallVector<Vectorized>>
+  sumWhereOther(ArrayRef<linalg::GenericOp> sums,
+                ArrayRef<std::pair<Value, Value>> pairs,
+                ArrayRef<Vectorized> known);
   /// Whether `sums` are only good for what their repetition is about, and for
   /// that nothing else has to be summed but what is known.
   bool onlyLeadTo(ArrayRef<linalg::GenericOp> sums,
@@ -145,9 +158,6 @@ private:
                    ArrayRef<Vectorized> values);
   /// Whether any of the pairs of values over the kept axes differs.
   FailureOr<Value> differ(ArrayRef<std::pair<Value, Value>> pairs);
-  LogicalResult emitKeptOps(int level);
-  FailureOr<Values> emitOutputs(ValueRange destinations);
-  void eraseProgram();
 
   // Tiles with sums over their rows: VectorizeBlocks.cpp.
   /// Emits the program for `height` rows along `axis`, and for every block
@@ -193,6 +203,11 @@ private:
                              int64_t step, ValueRange neutral,
                              ArrayRef<vector::CombiningKind> kinds,
                              LoopFn body);
+  /// The same in a nest of loops.
+  FailureOr<Values> nestedLoop(int64_t levels, Value lower, Value upper,
+                               int64_t step, ValueRange neutral,
+                               ArrayRef<vector::CombiningKind> kinds,
+                               LoopFn body);
   Values carryOver(int64_t levels, int64_t step, Value done, ValueRange sums,
                    ValueRange neutral, CombineFn combine);
   /// Whether a sum over `axes` is one over the columns of a row that may have
@@ -266,6 +281,9 @@ private:
   // Extents and constants.
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value boolean(bool value) {
+    return arith::ConstantOp::create(builder, loc, builder.getBoolAttr(value));
   }
   Value extentOf(int axis);
 

@@ -69,6 +69,29 @@ TileEmitter::blockedLoop(int64_t levels, Value lower, Value upper, int64_t step,
       });
 }
 
+FailureOr<SmallVector<Value>>
+TileEmitter::nestedLoop(int64_t levels, Value lower, Value upper, int64_t step,
+                        ValueRange neutral,
+                        ArrayRef<vector::CombiningKind> kinds, LoopFn body) {
+  int64_t span = step;
+  for (int64_t level = 1; level < levels; ++level)
+    span *= kMaxChain;
+  return forLoop(
+      lower, upper, span, neutral,
+      [&](Value start, ValueRange carried) -> FailureOr<Values> {
+        Value end = arith::MinUIOp::create(
+            builder, loc,
+            arith::AddIOp::create(builder, loc, start, index(span)), upper);
+        FailureOr<Values> block =
+            treeLoop(levels - 1, start, end, step, neutral, kinds, body);
+        if (failed(block))
+          return failure();
+        for (auto [value, sum, kind] : llvm::zip_equal(*block, carried, kinds))
+          value = vector::makeArithReduction(builder, loc, kind, sum, value);
+        return block;
+      });
+}
+
 /// Carries what fills a level of a tree of sums after `done` to the next, and
 /// starts that level again. `sums` has those of all levels; one of the first
 /// is of `step`.
@@ -120,6 +143,9 @@ FailureOr<SmallVector<Value>>
 TileEmitter::treeLoop(int64_t levels, Value lower, Value upper, int64_t step,
                       ValueRange neutral, ArrayRef<vector::CombiningKind> kinds,
                       LoopFn body) {
+  // What threads hold a part of each takes no branch: a loop for each level.
+  if (!isCpu && levels > 1)
+    return nestedLoop(levels, lower, upper, step, neutral, kinds, body);
   size_t count = neutral.size();
   Values inits;
   for (int64_t level = 0; level < levels; ++level)
@@ -343,9 +369,9 @@ TileEmitter::sumBlocks(int axis, Step &step, ValueRange neutral,
 
 /// `sums` and what whole vectors leave, if they leave anything and the block
 /// before `next` is the last.
-FailureOr<SmallVector<Value>>
-TileEmitter::addRest(const AxisSplit &split, Value next, ValueRange sums,
-                     RestFn add) {
+FailureOr<SmallVector<Value>> TileEmitter::addRest(const AxisSplit &split,
+                                                   Value next, ValueRange sums,
+                                                   RestFn add) {
   Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge,
                                        next, split.end);
   Value isSome = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
