@@ -30,8 +30,8 @@ void exchangeShortRows(RewriterBase &rewriter, scf::ForallOp loop);
 /// columns apart.
 void pairNarrowColumns(RewriterBase &rewriter, scf::ForallOp loop);
 
-/// A 1-D vector of 16-bit elements, in one register of AVX-512 or of any x86, as
-/// it comes out of an empty piece of assembly, which LLVM takes as it is.
+/// A 1-D vector of 16-bit elements, in one register of AVX-512 or of any x86,
+/// as it comes out of an empty piece of assembly, which LLVM takes as it is.
 Value hideBits(OpBuilder &builder, Value vector, CpuIsa isa);
 
 /// Fetches what a later tile of `loop` reads into cache number `level`, 1 or 2,
