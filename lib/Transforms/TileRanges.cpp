@@ -33,8 +33,8 @@ static constexpr int64_t kFewestRanges = 16;
 /// The rows of a range are a multiple, so that one tile of rows rarely is cut.
 static constexpr int64_t kFewestRows = 4;
 /// Columns of the buffer that one step of the second loop adds up: those of a
-/// pair of sums stay in 16 registers. They are lanes, so their number touches no
-/// bits.
+/// pair of sums stay in 16 registers. They are lanes, so their number touches
+/// no bits.
 static constexpr int64_t kMergedColumns = 32;
 
 using Sizes = SmallVector<OpFoldResult>;
