@@ -52,19 +52,16 @@ struct BF16AsIntegers : public PassWrapper<BF16AsIntegers, OperationPass<>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BF16AsIntegers)
 
   void runOnOperation() override {
-    auto isCast = [](Operation *op, Type from, Type to) {
-      return op->getNumOperands() == 1 &&
-             getElementTypeOrSelf(op->getOperand(0).getType()) == from &&
-             getElementTypeOrSelf(op->getResult(0).getType()) == to;
-    };
-    Builder b(&getContext());
     SmallVector<Operation *> casts;
     getOperation()->walk([&](Operation *op) {
-      if ((isa<arith::TruncFOp>(op) &&
-           isCast(op, b.getF32Type(), b.getBF16Type())) ||
-          (isa<arith::ExtFOp>(op) &&
-           getElementTypeOrSelf(op->getOperand(0)).isBF16()))
-        casts.push_back(op);
+      if (auto extension = dyn_cast<arith::ExtFOp>(op)) {
+        if (getElementTypeOrSelf(extension.getIn()).isBF16())
+          casts.push_back(op);
+      } else if (auto truncation = dyn_cast<arith::TruncFOp>(op)) {
+        if (getElementTypeOrSelf(truncation.getIn()).isF32() &&
+            getElementTypeOrSelf(truncation.getType()).isBF16())
+          casts.push_back(op);
+      }
     });
     for (Operation *op : casts) {
       ImplicitLocOpBuilder builder(op->getLoc(), op);
@@ -114,9 +111,7 @@ struct BF16AsIntegers : public PassWrapper<BF16AsIntegers, OperationPass<>> {
     return arith::BitcastOp::create(b, like(x, b.getBF16Type()), high);
   }
 };
-} // namespace
 
-namespace {
 /// Makes i16 of bf16 in the LLVM dialect, where nothing computes with it any
 /// more: LLVM rounds elements again where it moves them about in vectors. Not
 /// if functions take or return them, in registers of floats, or if something is

@@ -112,7 +112,8 @@ private:
   using Values = SmallVector<Value>;
   using LoopFn = function_ref<FailureOr<Values>(Value, ValueRange carried)>;
   using StepFn = function_ref<FailureOr<Values>(Step &, ValueRange carried)>;
-  using CombineFn = function_ref<Values(ValueRange sums, ValueRange more)>;
+  using ChangeFn = function_ref<FailureOr<Values>()>;
+  using BlockFn = function_ref<FailureOr<Values>(Value end)>;
   using RestFn = function_ref<FailureOr<Values>(Value position, Value active,
                                                 ValueRange carried)>;
   using WholeFn = function_ref<FailureOr<Values>(const AxisSplit &, LoopFn)>;
@@ -179,6 +180,9 @@ private:
                             StepFn terms);
   Value accumulate(vector::CombiningKind kind, Value sum, Value term,
                    Value neutral = {});
+  FailureOr<Values> accumulateAll(ArrayRef<vector::CombiningKind> kinds,
+                                  ValueRange sums, FailureOr<Values> terms,
+                                  ValueRange neutral);
   bool startsFromLast(ArrayRef<int> axes);
   /// Writes what is left of the outputs at a step along the first `depth` of
   /// `axes`, and returns the destinations. Each output varies along the first
@@ -208,8 +212,18 @@ private:
                                int64_t step, ValueRange neutral,
                                ArrayRef<vector::CombiningKind> kinds,
                                LoopFn body);
-  Values carryOver(int64_t levels, int64_t step, Value done, ValueRange sums,
-                   ValueRange neutral, CombineFn combine);
+  FailureOr<Values> carryOver(int64_t levels, int64_t step, Value done,
+                              ValueRange sums, ValueRange neutral,
+                              ArrayRef<vector::CombiningKind> kinds);
+  FailureOr<Values> addBlock(Value start, int64_t span, Value upper,
+                             ArrayRef<vector::CombiningKind> kinds,
+                             ValueRange carried, BlockFn sum);
+  /// Each of `sums` combined with its counterpart in `more`.
+  Values combine(ArrayRef<vector::CombiningKind> kinds, ValueRange sums,
+                 ValueRange more);
+  /// What `change` makes of `values`, or these where `condition` is false.
+  FailureOr<Values> changeWhere(Value condition, ValueRange values,
+                                ChangeFn change);
   /// Whether a sum over `axes` is one over the columns of a row that may have
   /// more than a chain of them.
   bool isLong(ArrayRef<int> axes);

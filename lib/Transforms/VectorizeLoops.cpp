@@ -36,6 +36,30 @@ FailureOr<SmallVector<Value>> TileEmitter::forLoop(Value lower, Value upper,
   return Values(forOp.getResults());
 }
 
+FailureOr<SmallVector<Value>>
+TileEmitter::changeWhere(Value condition, ValueRange values, ChangeFn change) {
+  auto ifOp = scf::IfOp::create(builder, loc, TypeRange(values), condition,
+                                /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(ifOp.thenBlock());
+  FailureOr<Values> changed = change();
+  if (failed(changed))
+    return failure();
+  scf::YieldOp::create(builder, loc, *changed);
+  builder.setInsertionPointToStart(ifOp.elseBlock());
+  scf::YieldOp::create(builder, loc, values);
+  return Values(ifOp.getResults());
+}
+
+SmallVector<Value> TileEmitter::combine(ArrayRef<vector::CombiningKind> kinds,
+                                        ValueRange sums, ValueRange more) {
+  Values combined;
+  for (auto [kind, sum, value] : llvm::zip_equal(kinds, sums, more))
+    combined.push_back(
+        vector::makeArithReduction(builder, loc, kind, sum, value));
+  return combined;
+}
+
 int64_t norm::chainLevels(std::optional<int64_t> steps) {
   // Levels that nothing is carried over to have the neutral element.
   if (!steps)
@@ -47,6 +71,20 @@ int64_t norm::chainLevels(std::optional<int64_t> steps) {
   return levels;
 }
 
+/// What is `carried` and the sums from `start` to the end of its block of
+/// `span`, or to `upper`.
+FailureOr<SmallVector<Value>>
+TileEmitter::addBlock(Value start, int64_t span, Value upper,
+                      ArrayRef<vector::CombiningKind> kinds, ValueRange carried,
+                      BlockFn sum) {
+  Value next = arith::AddIOp::create(builder, loc, start, index(span));
+  FailureOr<Values> block =
+      sum(arith::MinUIOp::create(builder, loc, next, upper));
+  if (failed(block))
+    return failure();
+  return combine(kinds, carried, *block);
+}
+
 FailureOr<SmallVector<Value>>
 TileEmitter::blockedLoop(int64_t levels, Value lower, Value upper, int64_t step,
                          ValueRange neutral,
@@ -54,19 +92,13 @@ TileEmitter::blockedLoop(int64_t levels, Value lower, Value upper, int64_t step,
   if (levels == 1)
     return forLoop(lower, upper, step, neutral, body);
   int64_t span = kMaxChain * step;
-  return treeLoop(
-      levels - 1, lower, upper, span, neutral, kinds,
-      [&](Value start, ValueRange carried) -> FailureOr<Values> {
-        Value end = arith::MinUIOp::create(
-            builder, loc,
-            arith::AddIOp::create(builder, loc, start, index(span)), upper);
-        FailureOr<Values> block = forLoop(start, end, step, neutral, body);
-        if (failed(block))
-          return failure();
-        for (auto [value, sum, kind] : llvm::zip_equal(*block, carried, kinds))
-          value = vector::makeArithReduction(builder, loc, kind, sum, value);
-        return block;
-      });
+  return treeLoop(levels - 1, lower, upper, span, neutral, kinds,
+                  [&](Value start, ValueRange carried) {
+                    return addBlock(
+                        start, span, upper, kinds, carried, [&](Value end) {
+                          return forLoop(start, end, step, neutral, body);
+                        });
+                  });
 }
 
 FailureOr<SmallVector<Value>>
@@ -77,28 +109,20 @@ TileEmitter::nestedLoop(int64_t levels, Value lower, Value upper, int64_t step,
   for (int64_t level = 1; level < levels; ++level)
     span *= kMaxChain;
   return forLoop(
-      lower, upper, span, neutral,
-      [&](Value start, ValueRange carried) -> FailureOr<Values> {
-        Value end = arith::MinUIOp::create(
-            builder, loc,
-            arith::AddIOp::create(builder, loc, start, index(span)), upper);
-        FailureOr<Values> block =
-            treeLoop(levels - 1, start, end, step, neutral, kinds, body);
-        if (failed(block))
-          return failure();
-        for (auto [value, sum, kind] : llvm::zip_equal(*block, carried, kinds))
-          value = vector::makeArithReduction(builder, loc, kind, sum, value);
-        return block;
+      lower, upper, span, neutral, [&](Value start, ValueRange carried) {
+        return addBlock(start, span, upper, kinds, carried, [&](Value end) {
+          return treeLoop(levels - 1, start, end, step, neutral, kinds, body);
+        });
       });
 }
 
 /// Carries what fills a level of a tree of sums after `done` to the next, and
 /// starts that level again. `sums` has those of all levels; one of the first
 /// is of `step`.
-SmallVector<Value> TileEmitter::carryOver(int64_t levels, int64_t step,
-                                          Value done, ValueRange sums,
-                                          ValueRange neutral,
-                                          CombineFn combine) {
+FailureOr<SmallVector<Value>>
+TileEmitter::carryOver(int64_t levels, int64_t step, Value done,
+                       ValueRange sums, ValueRange neutral,
+                       ArrayRef<vector::CombiningKind> kinds) {
   if (levels == 1)
     return Values(sums);
   size_t count = neutral.size();
@@ -109,34 +133,28 @@ SmallVector<Value> TileEmitter::carryOver(int64_t levels, int64_t step,
         builder, loc, arith::CmpIPredicate::eq,
         arith::RemUIOp::create(builder, loc, done, index(span)), index(0));
   };
-  auto ifOp = scf::IfOp::create(builder, loc, TypeRange(sums), isFull(),
-                                /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(ifOp.thenBlock());
-  Values carried(sums);
-  for (int64_t number = 1; number < levels; ++number) {
-    MutableArrayRef<Value> full = MutableArrayRef(carried).slice(
-                               (number - 1) * count, count),
-                           next = MutableArrayRef(carried).slice(number * count,
-                                                                 count);
-    Values more = combine(ValueRange(next), ValueRange(full));
-    // The first is full here; few blocks fill the others.
-    Value condition = number > 1 ? isFull() : Value();
-    auto choose = [&](Value value, Value other) -> Value {
-      return condition ? arith::SelectOp::create(builder, loc, condition, value,
-                                                 other)
-                             .getResult()
-                       : value;
-    };
-    for (size_t i = 0; i < count; ++i) {
-      next[i] = choose(more[i], next[i]);
-      full[i] = choose(neutral[i], full[i]);
+  return changeWhere(isFull(), sums, [&]() -> FailureOr<Values> {
+    Values carried(sums);
+    for (int64_t number = 1; number < levels; ++number) {
+      auto level = [&](int64_t at) {
+        return MutableArrayRef(carried).slice(at * count, count);
+      };
+      MutableArrayRef<Value> full = level(number - 1), next = level(number);
+      Values more = combine(kinds, ValueRange(next), ValueRange(full));
+      // The first is full here; few blocks fill the others.
+      Value condition = number > 1 ? isFull() : Value();
+      auto choose = [&](Value value, Value other) -> Value {
+        if (!condition)
+          return value;
+        return arith::SelectOp::create(builder, loc, condition, value, other);
+      };
+      for (size_t i = 0; i < count; ++i) {
+        next[i] = choose(more[i], next[i]);
+        full[i] = choose(neutral[i], full[i]);
+      }
     }
-  }
-  scf::YieldOp::create(builder, loc, carried);
-  builder.setInsertionPointToStart(ifOp.elseBlock());
-  scf::YieldOp::create(builder, loc, sums);
-  return Values(ifOp.getResults());
+    return carried;
+  });
 }
 
 FailureOr<SmallVector<Value>>
@@ -153,13 +171,6 @@ TileEmitter::treeLoop(int64_t levels, Value lower, Value upper, int64_t step,
   auto level = [&](ValueRange sums, int64_t number) {
     return sums.slice(number * count, count);
   };
-  auto combine = [&](ValueRange sums, ValueRange more) {
-    Values combined;
-    for (auto [sum, value, kind] : llvm::zip_equal(sums, more, kinds))
-      combined.push_back(
-          vector::makeArithReduction(builder, loc, kind, sum, value));
-    return combined;
-  };
   FailureOr<Values> sums = forLoop(
       lower, upper, step, inits,
       [&](Value position, ValueRange carried) -> FailureOr<Values> {
@@ -170,13 +181,13 @@ TileEmitter::treeLoop(int64_t levels, Value lower, Value upper, int64_t step,
         Value done = arith::SubIOp::create(
             builder, loc,
             arith::AddIOp::create(builder, loc, position, index(step)), lower);
-        return carryOver(levels, step, done, *first, neutral, combine);
+        return carryOver(levels, step, done, *first, neutral, kinds);
       });
   if (failed(sums))
     return failure();
   Values total(level(*sums, 0));
   for (int64_t number = 1; number < levels; ++number)
-    total = combine(level(*sums, number), total);
+    total = combine(kinds, level(*sums, number), total);
   return total;
 }
 
@@ -242,17 +253,8 @@ FailureOr<SmallVector<Value>> TileEmitter::walkAxis(int axis, Step &outer,
     return at(split.wholeEnd, rest, values);
   Value isSome = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
                                        rest, index(0));
-  auto ifOp = scf::IfOp::create(builder, loc, TypeRange(ValueRange(values)),
-                                isSome, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(ifOp.thenBlock());
-  FailureOr<Values> last = at(split.wholeEnd, rest, values);
-  if (failed(last))
-    return failure();
-  scf::YieldOp::create(builder, loc, *last);
-  builder.setInsertionPointToStart(ifOp.elseBlock());
-  scf::YieldOp::create(builder, loc, values);
-  return Values(ifOp.getResults());
+  return changeWhere(isSome, values,
+                     [&] { return at(split.wholeEnd, rest, values); });
 }
 
 /// A product that is only added is not rounded before, with a mask or without.
@@ -271,6 +273,18 @@ Value TileEmitter::accumulate(vector::CombiningKind kind, Value sum, Value term,
     fused = arith::SelectOp::create(builder, loc, masked.getCondition(), fused,
                                     sum);
   return fused;
+}
+
+FailureOr<SmallVector<Value>>
+TileEmitter::accumulateAll(ArrayRef<vector::CombiningKind> kinds,
+                           ValueRange sums, FailureOr<Values> terms,
+                           ValueRange neutral) {
+  if (failed(terms))
+    return failure();
+  for (auto [value, sum, kind, zero] :
+       llvm::zip_equal(*terms, sums, kinds, neutral))
+    value = accumulate(kind, sum, value, zero);
+  return terms;
 }
 
 FailureOr<SmallVector<Value>>
@@ -297,15 +311,10 @@ TileEmitter::sumOver(ArrayRef<int> axes, Step &step, ValueRange neutral,
         return blockedLoop(chainLevels(split.mostSteps), index(0),
                            split.wholeEnd, split.width, neutral, kinds, body);
       },
-      [&](Step &inner, ValueRange carried) -> FailureOr<Values> {
-        FailureOr<Values> values =
-            sumOver(axes.drop_front(), inner, neutral, kinds, terms);
-        if (failed(values))
-          return failure();
-        for (auto [value, sum, kind, zero] :
-             llvm::zip_equal(*values, carried, kinds, neutral))
-          value = accumulate(kind, sum, value, zero);
-        return values;
+      [&](Step &inner, ValueRange carried) {
+        return accumulateAll(
+            kinds, carried,
+            sumOver(axes.drop_front(), inner, neutral, kinds, terms), neutral);
       });
 }
 
@@ -322,16 +331,9 @@ TileEmitter::sumBlocks(int axis, Step &step, ValueRange neutral,
                        ArrayRef<vector::CombiningKind> kinds, StepFn terms) {
   step.anchor = index(0).getDefiningOp();
   AxisSplit split = splitAxis(axis);
-  auto add = [&](Value position, Value active,
-                 ValueRange carried) -> FailureOr<Values> {
+  auto add = [&](Value position, Value active, ValueRange carried) {
     Step inner = stepInside(step, axis, position, active);
-    FailureOr<Values> values = terms(inner, neutral);
-    if (failed(values))
-      return failure();
-    for (auto [value, sum, kind, zero] :
-         llvm::zip_equal(*values, carried, kinds, neutral))
-      value = accumulate(kind, sum, value, zero);
-    return values;
+    return accumulateAll(kinds, carried, terms(inner, neutral), neutral);
   };
   AxisSplit blocks = split;
   blocks.width = kMaxChain * split.width;
@@ -377,18 +379,10 @@ FailureOr<SmallVector<Value>> TileEmitter::addRest(const AxisSplit &split,
   Value isSome = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
                                        split.wholeEnd, split.end);
   isLast = arith::AndIOp::create(builder, loc, isLast, isSome);
-  auto ifOp = scf::IfOp::create(builder, loc, TypeRange(sums), isLast,
-                                /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(ifOp.thenBlock());
-  Value rest = arith::SubIOp::create(builder, loc, split.end, split.wholeEnd);
-  FailureOr<Values> all = add(split.wholeEnd, rest, sums);
-  if (failed(all))
-    return failure();
-  scf::YieldOp::create(builder, loc, *all);
-  builder.setInsertionPointToStart(ifOp.elseBlock());
-  scf::YieldOp::create(builder, loc, sums);
-  return Values(ifOp.getResults());
+  return changeWhere(isLast, sums, [&] {
+    Value rest = arith::SubIOp::create(builder, loc, split.end, split.wholeEnd);
+    return add(split.wholeEnd, rest, sums);
+  });
 }
 
 /// The columns of a sum combined: one value a row.
