@@ -45,5 +45,6 @@ void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
   LowerToLLVMOptions lower;
   lower.threads = options.threads;
   lower.expandBF16 = !target.roundsToBf16;
+  lower.maskWords = target.isa == CpuIsa::X86;
   buildLowerToLLVM(pm, lower);
 }

@@ -180,8 +180,8 @@ struct MapToRegisters
       auto strategy = loop->getAttrOfType<CpuStrategyAttr>(kStrategyAttrName);
       if (!strategy)
         continue;
-      if (isa == CpuIsa::Avx512)
-        pairNarrowColumns(rewriter, loop);
+      if (isa != CpuIsa::Any)
+        pairNarrowColumns(rewriter, loop, isa);
       prefetchNextTiles(rewriter, loop, strategy.getPrefetch());
       if (streamStores(rewriter, loop, strategy.getStreamBytes(), isa))
         loop->setAttr(kStreamsAttrName, rewriter.getUnitAttr());

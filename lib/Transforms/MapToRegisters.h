@@ -28,7 +28,7 @@ void exchangeShortRows(RewriterBase &rewriter, scf::ForallOp loop);
 
 /// Makes sweeps of `loop` that read bf16 elements compute on even and odd
 /// columns apart.
-void pairNarrowColumns(RewriterBase &rewriter, scf::ForallOp loop);
+void pairNarrowColumns(RewriterBase &rewriter, scf::ForallOp loop, CpuIsa isa);
 
 /// A 1-D vector of 16-bit elements, in one register of AVX-512 or of any x86,
 /// as it comes out of an empty piece of assembly, which LLVM takes as it is.

@@ -13,6 +13,7 @@
 
 #include "Norm/Transforms/Passes.h"
 
+#include "MaskWords.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace mlir::norm {
@@ -33,6 +34,8 @@ static VectorType asIntegers(Type type) {
 
 namespace {
 struct MaskIntegers : public norm::impl::MaskIntegersPassBase<MaskIntegers> {
+  using Base::Base;
+
   void runOnOperation() override {
     OpBuilder builder(&getContext());
     auto cast = [&](Type type, Value value) -> Value {
@@ -58,6 +61,8 @@ struct MaskIntegers : public norm::impl::MaskIntegersPassBase<MaskIntegers> {
       Value floats = cast(type, op.getRes());
       op.getRes().replaceAllUsesExcept(floats, floats.getDefiningOp());
     });
+    if (words)
+      norm::moveMaskedWords(getOperation());
   }
 };
 } // namespace

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Utils/Utils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -27,14 +28,15 @@ namespace mlir::norm {
 using namespace mlir;
 
 /// Clones constants that the region captures into it, so that an outlined
-/// function knows them.
+/// function knows them, and masks, which are not passed in registers.
 static void sinkConstants(RewriterBase &rewriter, Region &region) {
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(region, captured);
   rewriter.setInsertionPointToStart(&region.front());
   for (Value value : captured) {
     Operation *op = value.getDefiningOp();
-    if (!op || !op->hasTrait<OpTrait::ConstantLike>())
+    if (!op || !(op->hasTrait<OpTrait::ConstantLike>() ||
+                 isa<vector::CreateMaskOp, vector::ConstantMaskOp>(op)))
       continue;
     Operation *clone = rewriter.clone(*op);
     replaceAllUsesInRegionWith(value, clone->getResult(0), region);

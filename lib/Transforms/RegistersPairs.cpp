@@ -31,8 +31,8 @@ using Pair = std::array<Value, 2>;
 /// One sweep that reads bf16 elements.
 class PairedSweep {
 public:
-  PairedSweep(RewriterBase &rewriter, scf::ForOp sweep)
-      : rewriter(rewriter), loc(sweep.getLoc()), sweep(sweep) {}
+  PairedSweep(RewriterBase &rewriter, scf::ForOp sweep, CpuIsa isa)
+      : rewriter(rewriter), loc(sweep.getLoc()), isa(isa), sweep(sweep) {}
 
   /// Whether it extends vectors of whole lines, and so many of them that what
   /// has to change its order costs less.
@@ -57,6 +57,7 @@ private:
     return VectorType::get(shape, vector.getElementType());
   }
   Pair extend(Value narrow);
+  Value joinRow(Value even, Value odd);
   Pair getPair(Value value);
   Value join(Pair pair);
   Value getWhole(Value value);
@@ -64,6 +65,7 @@ private:
 
   RewriterBase &rewriter;
   Location loc;
+  CpuIsa isa;
   /// The old sweep, and the new one.
   scf::ForOp sweep, made;
   int64_t columns = 0;
@@ -182,16 +184,35 @@ Pair PairedSweep::extend(Value narrow) {
           arith::BitcastOp::create(rewriter, loc, floats, odd)};
 }
 
+/// Even and odd columns of 16 bits in their order. With AVX-512 LLVM would
+/// rather order twice as many bits, before they are rounded; without, rounding
+/// has them in words, where they only need to be moved to their halves.
+Value PairedSweep::joinRow(Value even, Value odd) {
+  if (isa == CpuIsa::Avx512)
+    return vector::InterleaveOp::create(rewriter, loc,
+                                        hideBits(rewriter, even, isa), odd);
+  auto type = cast<VectorType>(even.getType());
+  auto widen = [&](Value value) -> Value {
+    VectorType words = type.clone(rewriter.getI32Type());
+    Value bits = arith::BitcastOp::create(
+        rewriter, loc, type.clone(rewriter.getI16Type()), value);
+    return arith::ExtUIOp::create(rewriter, loc, words, bits);
+  };
+  Value low = widen(even), high = widen(odd);
+  Value sixteen = arith::ConstantOp::create(
+      rewriter, loc,
+      DenseElementsAttr::get(cast<VectorType>(high.getType()), APInt(32, 16)));
+  Value words = arith::OrIOp::create(
+      rewriter, loc, low, arith::ShLIOp::create(rewriter, loc, high, sixteen));
+  return vector::BitCastOp::create(
+      rewriter, loc, VectorType::get({columns}, type.getElementType()), words);
+}
+
 /// The columns of a pair in their order.
 Value PairedSweep::join(Pair pair) {
   auto half = cast<VectorType>(pair[0].getType());
   if (half.getElementTypeBitWidth() != 16)
     return vector::InterleaveOp::create(rewriter, loc, pair[0], pair[1]);
-  // LLVM would rather order twice as many bits, before they are rounded.
-  auto joinRow = [&](Value even, Value odd) -> Value {
-    return vector::InterleaveOp::create(
-        rewriter, loc, hideBits(rewriter, even, CpuIsa::Avx512), odd);
-  };
   if (half.getRank() == 1)
     return joinRow(pair[0], pair[1]);
   auto type =
@@ -292,11 +313,12 @@ void PairedSweep::run() {
   rewriter.replaceOp(sweep, results);
 }
 
-void norm::pairNarrowColumns(RewriterBase &rewriter, scf::ForallOp loop) {
+void norm::pairNarrowColumns(RewriterBase &rewriter, scf::ForallOp loop,
+                             CpuIsa isa) {
   SmallVector<scf::ForOp> sweeps;
   loop.walk([&](scf::ForOp sweep) { sweeps.push_back(sweep); });
   for (scf::ForOp sweep : sweeps) {
-    PairedSweep paired(rewriter, sweep);
+    PairedSweep paired(rewriter, sweep, isa);
     if (paired.isWorthIt())
       paired.run();
   }

@@ -1,5 +1,6 @@
 // RUN: norm-opt %s --split-input-file --norm-map-to-registers="isa=avx512" --cse | FileCheck %s
-// RUN: norm-opt %s --split-input-file --norm-map-to-registers="isa=x86" | FileCheck %s --check-prefix=ORDER
+// RUN: norm-opt %s --split-input-file --norm-map-to-registers="isa=x86" --cse | FileCheck %s --check-prefix=X86
+// RUN: norm-opt %s --split-input-file --norm-map-to-registers="isa=any" | FileCheck %s --check-prefix=ORDER
 
 // A word of two bf16 elements gives the even one by a shift and the odd one by a
 // mask. Sums are kept apart and take their order after the sweep; what is stored
@@ -21,6 +22,22 @@
 // CHECK-COUNT-2: vector.interleave {{.*}} : vector<16xbf16> -> vector<32xbf16>
 // CHECK-NOT: interleave
 // CHECK: vector.transfer_write
+// Without AVX-512, halves of words are put together as they are rounded.
+// X86-LABEL: func @row
+// X86: vector.interleave {{.*}} : vector<2x16xf32> -> vector<2x32xf32>
+// X86: scf.for
+// X86: %[[T0:.*]] = arith.truncf %{{.*}} : vector<2x16xf32> to vector<2x16xbf16>
+// X86: %[[T1:.*]] = arith.truncf %{{.*}} : vector<2x16xf32> to vector<2x16xbf16>
+// X86: %[[E0:.*]] = vector.extract %[[T0]][0]
+// X86: %[[O0:.*]] = vector.extract %[[T1]][0]
+// X86: %[[EB:.*]] = arith.bitcast %[[E0]] : vector<16xbf16> to vector<16xi16>
+// X86: %[[LOW:.*]] = arith.extui %[[EB]] : vector<16xi16> to vector<16xi32>
+// X86: %[[OB:.*]] = arith.bitcast %[[O0]] : vector<16xbf16> to vector<16xi16>
+// X86: %[[OW:.*]] = arith.extui %[[OB]] : vector<16xi16> to vector<16xi32>
+// X86: %[[HIGH:.*]] = arith.shli %[[OW]], %{{.*}} : vector<16xi32>
+// X86: %[[WORDS:.*]] = arith.ori %[[LOW]], %[[HIGH]] : vector<16xi32>
+// X86: vector.bitcast %[[WORDS]] : vector<16xi32> to vector<32xbf16>
+// X86: vector.transfer_write
 // ORDER-LABEL: func @row
 // ORDER-NOT: interleave
 // ORDER: return

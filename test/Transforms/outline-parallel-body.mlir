@@ -60,3 +60,19 @@ func.func @allocation(%m: memref<?x4xf32>, %n: index) {
 // CHECK-SAME: %[[M:.*]]: memref<?x4xf32>
 // CHECK: scf.for
 // CHECK: func.call @allocation__body_0({{.*}}%[[M]]{{.*}})
+
+// A mask is made where it is used.
+// CHECK-LABEL: func.func private @masked__range_0(
+// CHECK-NOT: vector<8xi1>
+// CHECK: vector.create_mask %{{.*}} : vector<8xi1>
+// CHECK: vector.maskedstore
+func.func @masked(%m: memref<?x8xf32>, %v: vector<8xf32>, %active: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %mask = vector.create_mask %active : vector<8xi1>
+  scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+    vector.maskedstore %m[%i, %c0], %mask, %v : memref<?x8xf32>, vector<8xi1>, vector<8xf32>
+    scf.reduce
+  }
+  return
+}

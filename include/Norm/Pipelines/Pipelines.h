@@ -35,6 +35,8 @@ struct LowerToLLVMOptions {
   /// target's own instruction, which it may not have, or which flushes
   /// subnormals.
   bool expandBF16 = false;
+  /// Move 32-bit words under masks, for targets without masks for less.
+  bool maskWords = false;
 };
 
 /// Buffers, loops and vectors to the LLVM dialect.

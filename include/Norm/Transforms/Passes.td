@@ -10,6 +10,18 @@
 
 include "mlir/Pass/PassBase.td"
 
+def IsaOption
+    : Option<"isa", "isa", "::mlir::norm::CpuIsa",
+             "::mlir::norm::CpuIsa::X86",
+             "the instructions that the CPU is known to have", [{
+               ::llvm::cl::values(
+                 clEnumValN(::mlir::norm::CpuIsa::Any, "any",
+                            "those of any CPU"),
+                 clEnumValN(::mlir::norm::CpuIsa::X86, "x86",
+                            "those of any x86-64"),
+                 clEnumValN(::mlir::norm::CpuIsa::Avx512, "avx512",
+                            "AVX-512 with BW"))}]>;
+
 def LowerNormToLinalgPass : Pass<"norm-lower-to-linalg"> {
   let summary = "decompose norm ops to linalg, whole or in a tile";
   let description = [{
@@ -90,15 +102,7 @@ def ConfigureNormPass : Pass<"norm-configure"> {
     Option<"columns", "columns", "int64_t", "0",
            "columns of a vector on a CPU, a power of two, rows * columns at most "
            "1024; 0 chooses">,
-    Option<"isa", "isa", "::mlir::norm::CpuIsa", "::mlir::norm::CpuIsa::X86",
-           "the instructions that the CPU is known to have", [{
-             ::llvm::cl::values(
-               clEnumValN(::mlir::norm::CpuIsa::Any, "any",
-                          "those of any CPU"),
-               clEnumValN(::mlir::norm::CpuIsa::X86, "x86",
-                          "those of any x86-64"),
-               clEnumValN(::mlir::norm::CpuIsa::Avx512, "avx512",
-                          "AVX-512 with BW, whose registers hold more rows"))}]>,
+    IsaOption,
     Option<"serialBytes", "serial-bytes", "int64_t", "262144",
            "largest number of bytes read and written that stays on one thread">,
     Option<"streamBytes", "stream-bytes", "int64_t", "4194304",
@@ -167,9 +171,9 @@ def MapToRegistersPass : Pass<"norm-map-to-registers"> {
     - Reductions of a vector's columns become fixed trees of shuffles and
       additions, never an ordered chain. The rows of a vector are combined
       together and end in one vector, each with the bits that it has alone.
-    - With `isa=avx512`, sweeps over bf16 elements compute on even and odd
-      columns apart, which a shift and a mask take from 32-bit words, and three
-      or more sums of the same 16 rows of up to 16 elements are sums of registers
+    - On x86-64, sweeps over bf16 elements compute on even and odd columns apart,
+      which a shift and a mask take from 32-bit words. With `isa=avx512`, three or
+      more sums of the same 16 rows of up to 16 elements are sums of registers
       with a lane for each row. Neither changes a bit.
     - Where the strategy says `stream_bytes`, results are stored past the caches:
       in whole, aligned cache lines, if the loop touches more bytes than that.
@@ -181,16 +185,7 @@ def MapToRegistersPass : Pass<"norm-map-to-registers"> {
       reads.
   }];
   let options = [
-    Option<"isa", "isa", "::mlir::norm::CpuIsa",
-           "::mlir::norm::CpuIsa::X86",
-           "the instructions that the CPU is known to have", [{
-             ::llvm::cl::values(
-               clEnumValN(::mlir::norm::CpuIsa::Any, "any",
-                          "those of any CPU"),
-               clEnumValN(::mlir::norm::CpuIsa::X86, "x86",
-                          "those of any x86-64"),
-               clEnumValN(::mlir::norm::CpuIsa::Avx512, "avx512",
-                          "AVX-512 with BW"))}]>
+    IsaOption
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -214,15 +209,7 @@ def SpreadTilesPass : Pass<"norm-spread-tiles"> {
   let options = [
     Option<"threads", "threads", "bool", "true",
            "use threads; else every loop becomes sequential">,
-    Option<"isa", "isa", "::mlir::norm::CpuIsa", "::mlir::norm::CpuIsa::X86",
-           "the instructions that the CPU is known to have", [{
-             ::llvm::cl::values(
-               clEnumValN(::mlir::norm::CpuIsa::Any, "any",
-                          "those of any CPU"),
-               clEnumValN(::mlir::norm::CpuIsa::X86, "x86",
-                          "those of any x86-64"),
-               clEnumValN(::mlir::norm::CpuIsa::Avx512, "avx512",
-                          "AVX-512 with BW"))}]>
+    IsaOption
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
@@ -236,8 +223,46 @@ def MaskIntegersPass : Pass<"norm-mask-integers"> {
   let description = [{
     Runs on the LLVM dialect. Loads and stores under a mask move vectors of i16
     in place of f16 and bf16, which LLVM 22 cannot always select.
+
+    With `words`, those of elements of 8 and 16 bits whose mask leaves the first
+    ones move 32-bit words, and what is left of a word by itself: AVX and AVX2
+    have masks for no less, and LLVM makes a branch for each element.
+  }];
+  let options = [
+    Option<"words", "words", "bool", "false",
+           "move 32-bit words where elements are narrower">
+  ];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def ExpandBF16Pass : Pass<"norm-expand-bf16"> {
+  let summary = "compute casts from and to bf16 on their bits";
+  let description = [{
+    Rewrites `arith.extf` from bf16 and `arith.truncf` from f32 to bf16 as integer
+    arithmetic, rounding to nearest, ties to even; a NaN stays one. Where a CPU
+    has no such instruction, LLVM 22 calls a function for each element, and takes
+    vectors of bf16 apart.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def BF16AsI16Pass : Pass<"norm-bf16-as-i16"> {
+  let summary = "make i16 of bf16 where nothing computes with it";
+  let description = [{
+    Runs on the LLVM dialect. Where bf16 is only moved, as LLVM would round its
+    elements again as it moves them about in vectors, it becomes i16. Nothing
+    changes if functions take or return bf16, in registers of floats, or if an op
+    is left that computes with it.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def PlainCastsPass : Pass<"norm-plain-casts"> {
+  let summary = "take fast-math flags off casts of floats";
+  let description = [{
+    LLVM 22 has no flags on `llvm.fpext` and `llvm.fptrunc`: what upstream leaves
+    there of `arith.extf` and `arith.truncf` cannot be translated to LLVM IR.
+  }];
 }
 
 def MapToThreadsPass : Pass<"norm-map-to-threads", "::mlir::ModuleOp"> {
