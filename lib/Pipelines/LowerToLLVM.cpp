@@ -78,4 +78,5 @@ void norm::buildLowerToLLVM(OpPassManager &pm,
   pm.addPass(norm::createMaskIntegersPass({options.maskWords}));
   if (options.expandBF16)
     pm.addPass(norm::createBF16AsI16Pass());
+  pm.addPass(norm::createAlignStackPass());
 }

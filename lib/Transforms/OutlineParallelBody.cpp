@@ -239,11 +239,12 @@ LogicalResult Outliner::callRanges(omp::ParallelOp parallel) {
   if (failed(outline(scope, "__range")))
     return failure();
 
+  // LLVM would make a copy of it for each of two calls, and put one call's in a
+  // function of its own, whose stack norm-align-stack cannot align.
+  auto call = cast<func::CallOp>(scope.getBodyRegion().front().front());
+  symbols.lookup(call.getCallee())
+      ->setAttr("passthrough", rewriter.getStrArrayAttr({"noinline"}));
   if (choice) {
-    // Two calls of one function: LLVM would make a copy of it for each.
-    auto call = cast<func::CallOp>(scope.getBodyRegion().front().front());
-    symbols.lookup(call.getCallee())
-        ->setAttr("passthrough", rewriter.getStrArrayAttr({"noinline"}));
     IRMapping whole;
     whole.map(from, zero);
     whole.map(to, all);
