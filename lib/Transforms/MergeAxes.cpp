@@ -346,7 +346,10 @@ static void cancelReshapes(RewriterBase &rewriter, Operation *root) {
       rewriter.eraseOp(expand);
   }
   // Neighbours asked for the extents of what they read, which is expanded now.
-  root->walk([&](tensor::ExpandShapeOp op) { resolveExtents(rewriter, op); });
+  SmallVector<tensor::ExpandShapeOp> expanded;
+  root->walk([&](tensor::ExpandShapeOp op) { expanded.push_back(op); });
+  for (tensor::ExpandShapeOp op : expanded)
+    resolveExtents(rewriter, op);
   RewritePatternSet patterns(rewriter.getContext());
   tensor::populateFoldTensorEmptyPatterns(patterns);
   walkAndApplyPatterns(root, std::move(patterns));

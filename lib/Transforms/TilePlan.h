@@ -63,10 +63,13 @@ inline bool keepsInnerAxes(RowOpInterface op) {
   if (norm ? norm.hasGivenStatistics()
            : !isa<NormBackwardOpInterface>(op.getOperation()))
     return false;
-  if (op.getGroupedAxis() && (!norm || op.getNumGroups() == 1 ||
-                              *op.getGroupedAxis() + 1 != op.getRank()))
-    return false;
   SmallVector<int64_t> reduced = axesOfRows(op);
+  // The channels of groups are all that rows keep.
+  if (std::optional<int64_t> grouped = op.getGroupedAxis();
+      grouped && (!norm || op.getNumGroups() == 1 || reduced.empty() ||
+                  *grouped + 1 != op.getRank() ||
+                  reduced.back() + 1 != *grouped))
+    return false;
   return !reduced.empty() && reduced.back() + 1 < op.getRank() &&
          reduced.back() - reduced.front() + 1 == int64_t(reduced.size()) &&
          op.getTiedAxes() == reduced;

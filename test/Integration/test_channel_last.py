@@ -4,6 +4,7 @@ images around the sums. What an image gets depends on no other."""
 import numpy as np
 import pytest
 from norm.data import draw, generator
+from norm.golden import call as golden_call
 from norm.golden import same_bits
 from norm.program import Call
 from norm.promise import check
@@ -183,3 +184,22 @@ def test_other_norms(tmp_path):
                           results=("dx", "dscale", "dshift")))
     for call, found in zip(calls, run_calls(tmp_path, calls), strict=True):
         check(call.reference(), found, "any")
+
+
+KEPT_BETWEEN = {"one": (1, 1, 2), "rows": (4, 3, 8), "many": (1100, 2, 6),
+                "images": (3, 5, 2, 2, 12)}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", KEPT_BETWEEN)
+def test_an_axis_between_rows_and_groups(name, dynamic, tmp_path):
+    """Groups of channels beside a kept axis are no rows of channels alone."""
+    shape = KEPT_BETWEEN[name]
+    x = np.random.default_rng(20).standard_normal(shape) * 3 + 1
+    last = len(shape) - 1
+    axes = (0, last) if last == 2 else (1, 2, last)
+    made = golden_call("group_norm", x, axes=axes, groups=2, channel_axis=last,
+                       scale=np.linspace(1, 2, shape[-1]), results=FORWARD,
+                       dynamic=tuple(range(len(shape))) if dynamic else ())
+    (got,) = run_calls(tmp_path, [made])
+    check(made.reference(), got, "any", "cpu")

@@ -136,3 +136,26 @@ func.func @slice(%a: tensor<4x6x9x9xf32>) -> tensor<4x6x5x7xf32> {
   %y = norm.instance_norm %x axes [2, 3] epsilon inside_sqrt 1.0e-5 : tensor<4x6x5x7xf32> -> tensor<4x6x5x7xf32>
   return %y : tensor<4x6x5x7xf32>
 }
+
+// -----
+
+// What asks for extents may stand right behind what is expanded.
+// CHECK-LABEL: func @asked_next
+// CHECK: %[[Y:.+]] = norm.rms_norm %{{.+}} axes [1] {{.*}} : tensor<1x?x1xf32>
+// CHECK: linalg.generic {{.*}} ins(%[[Y]] : tensor<1x?x1xf32>)
+#four = affine_map<(a, b, c, d) -> (a, b, c, d)>
+func.func @asked_next(%x: tensor<1x?x?x1xf32>) -> tensor<1x?x?x1xf32> {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %y = norm.rms_norm %x axes [1, 2] epsilon inside_sqrt 1.0e-05 : tensor<1x?x?x1xf32> -> tensor<1x?x?x1xf32>
+  %rows = tensor.dim %y, %c1 : tensor<1x?x?x1xf32>
+  %columns = tensor.dim %y, %c2 : tensor<1x?x?x1xf32>
+  %e = tensor.empty(%rows, %columns) : tensor<1x?x?x1xf32>
+  %z = linalg.generic {indexing_maps = [#four, #four], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%y : tensor<1x?x?x1xf32>) outs(%e : tensor<1x?x?x1xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<1x?x?x1xf32>
+  return %z : tensor<1x?x?x1xf32>
+}
