@@ -66,9 +66,9 @@ inline bool keepsInnerAxes(RowOpInterface op) {
   SmallVector<int64_t> reduced = axesOfRows(op);
   // The channels of groups are all that rows keep.
   if (std::optional<int64_t> grouped = op.getGroupedAxis();
-      grouped && (!norm || op.getNumGroups() == 1 || reduced.empty() ||
-                  *grouped + 1 != op.getRank() ||
-                  reduced.back() + 1 != *grouped))
+      grouped &&
+      (!norm || op.getNumGroups() == 1 || reduced.empty() ||
+       *grouped + 1 != op.getRank() || reduced.back() + 1 != *grouped))
     return false;
   return !reduced.empty() && reduced.back() + 1 < op.getRank() &&
          reduced.back() - reduced.front() + 1 == int64_t(reduced.size()) &&
