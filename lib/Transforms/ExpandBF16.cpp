@@ -12,11 +12,9 @@
 
 #include "Norm/Transforms/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "FloatBits.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/AttrTypeSubElements.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/TypeUtilities.h"
 
 namespace mlir::norm {
 #define GEN_PASS_DEF_EXPANDBF16PASS
@@ -42,52 +40,32 @@ struct ExpandBF16 : public norm::impl::ExpandBF16PassBase<ExpandBF16> {
           casts.push_back(op);
       }
     });
+    OpBuilder builder(&getContext());
     for (Operation *op : casts) {
-      ImplicitLocOpBuilder builder(op->getLoc(), op);
-      Value result = isa<arith::ExtFOp>(op) ? widen(builder, op->getOperand(0))
-                                            : round(builder, op->getOperand(0));
-      if (Type type = op->getResult(0).getType(); result.getType() != type)
-        result = arith::ExtFOp::create(builder, type, result);
+      builder.setInsertionPoint(op);
+      auto extension = dyn_cast<arith::ExtFOp>(op);
+      Value result = extension ? norm::widenBF16(builder, extension)
+                               : round(builder, cast<arith::TruncFOp>(op));
       op->getResult(0).replaceAllUsesWith(result);
       op->erase();
     }
   }
 
-  /// `element`, or a vector of it if `x` is one.
-  static Type like(Value x, Type element) {
-    auto shaped = dyn_cast<ShapedType>(x.getType());
-    return shaped ? Type(shaped.clone(element)) : element;
-  }
-
-  static Value constant(ImplicitLocOpBuilder &b, Type type, int32_t value) {
-    TypedAttr number = b.getI32IntegerAttr(value);
-    if (auto shaped = dyn_cast<ShapedType>(type))
-      number = DenseElementsAttr::get(shaped, Attribute(number));
-    return arith::ConstantOp::create(b, number);
-  }
-
-  static Value widen(ImplicitLocOpBuilder &b, Value x) {
-    Type i32 = like(x, b.getI32Type());
-    Value bits = arith::BitcastOp::create(b, like(x, b.getI16Type()), x);
-    Value high = arith::ShLIOp::create(b, arith::ExtUIOp::create(b, i32, bits),
-                                       constant(b, i32, 16));
-    return arith::BitcastOp::create(b, like(x, b.getF32Type()), high);
-  }
-
-  static Value round(ImplicitLocOpBuilder &b, Value x) {
-    Type i32 = like(x, b.getI32Type());
-    Value sixteen = constant(b, i32, 16);
-    Value bits = arith::BitcastOp::create(b, i32, x);
-    Value isOdd = arith::AndIOp::create(
-        b, arith::ShRUIOp::create(b, bits, sixteen), constant(b, i32, 1));
-    Value half = arith::AddIOp::create(b, isOdd, constant(b, i32, 0x7fff));
-    Value rounded = arith::AddIOp::create(b, bits, half);
-    Value quiet = arith::OrIOp::create(b, bits, constant(b, i32, 0x400000));
-    Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
-    Value chosen = arith::SelectOp::create(b, isNan, quiet, rounded);
-    Value high = arith::TruncIOp::create(
-        b, like(x, b.getI16Type()), arith::ShRUIOp::create(b, chosen, sixteen));
-    return arith::BitcastOp::create(b, like(x, b.getBF16Type()), high);
+  static Value round(OpBuilder &builder, arith::TruncFOp op) {
+    Value x = op.getIn();
+    norm::BitBuilder b(builder, op.getLoc(), x.getType());
+    Value sixteen = b.constant(16), bits = b.asBits(x);
+    Value isOdd = b.make<arith::AndIOp>(b.make<arith::ShRUIOp>(bits, sixteen),
+                                        b.constant(1));
+    Value half = b.make<arith::AddIOp>(isOdd, b.constant(0x7fff));
+    Value rounded = b.make<arith::AddIOp>(bits, half);
+    Value quiet = b.make<arith::OrIOp>(bits, b.constant(0x400000));
+    Value isNan = b.make<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x);
+    Value chosen = b.make<arith::SelectOp>(isNan, quiet, rounded);
+    Value high = b.make<arith::TruncIOp>(
+        norm::withElement(x.getType(), builder.getI16Type()),
+        b.make<arith::ShRUIOp>(chosen, sixteen));
+    return b.make<arith::BitcastOp>(op.getType(), high);
   }
 };
 

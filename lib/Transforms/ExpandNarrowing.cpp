@@ -7,7 +7,7 @@
 
 #include "Norm/Transforms/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "FloatBits.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -18,12 +18,7 @@ namespace mlir::norm {
 } // namespace mlir::norm
 
 using namespace mlir;
-
-/// `type`, or a vector of it if `like` is a vector.
-static Type withElement(Type like, Type type) {
-  auto shaped = dyn_cast<ShapedType>(like);
-  return shaped ? Type(shaped.clone(type)) : type;
-}
+using namespace mlir::norm;
 
 namespace {
 /// The bits of an 8-bit type that LLVM knows only as i8.
@@ -83,35 +78,6 @@ struct NarrowThroughF32 : public OpRewritePattern<arith::TruncFOp> {
         arith::BitcastOp::create(rewriter, loc, f32, odd));
     rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), rounded);
     return success();
-  }
-};
-
-/// Builds arithmetic on the bits of one value, or of a vector of values.
-struct BitBuilder {
-  PatternRewriter &rewriter;
-  Location loc;
-  Type f32, i32, i8;
-
-  BitBuilder(PatternRewriter &rewriter, Location loc, Type like)
-      : rewriter(rewriter), loc(loc),
-        f32(withElement(like, rewriter.getF32Type())),
-        i32(withElement(like, rewriter.getI32Type())),
-        i8(withElement(like, rewriter.getI8Type())) {}
-
-  template <typename OpT, typename... Args> Value make(Args &&...args) {
-    return OpT::create(rewriter, loc, std::forward<Args>(args)...);
-  }
-  Value constant(uint32_t value) {
-    TypedAttr attr = rewriter.getI32IntegerAttr(static_cast<int32_t>(value));
-    if (auto shaped = dyn_cast<ShapedType>(i32))
-      attr = DenseElementsAttr::get(shaped, attr);
-    return make<arith::ConstantOp>(attr);
-  }
-  Value asFloat(Value bits) { return make<arith::BitcastOp>(f32, bits); }
-  Value asBits(Value value) { return make<arith::BitcastOp>(i32, value); }
-  Value isAbove(Value bits, uint32_t limit) {
-    return make<arith::CmpIOp>(arith::CmpIPredicate::ugt, bits,
-                               constant(limit));
   }
 };
 
@@ -224,18 +190,9 @@ struct WidenFromBF16 : public OpRewritePattern<arith::ExtFOp> {
 
   LogicalResult matchAndRewrite(arith::ExtFOp op,
                                 PatternRewriter &rewriter) const override {
-    Type from = op.getIn().getType();
-    if (!getElementTypeOrSelf(from).isBF16())
+    if (!getElementTypeOrSelf(op.getIn().getType()).isBF16())
       return rewriter.notifyMatchFailure(op, "expected bf16");
-    BitBuilder b(rewriter, op.getLoc(), from);
-    Value bits = b.make<arith::BitcastOp>(
-        withElement(from, rewriter.getI16Type()), op.getIn());
-    Value wide = b.asFloat(b.make<arith::ShLIOp>(
-        b.make<arith::ExtUIOp>(b.i32, bits), b.constant(16)));
-    if (getElementTypeOrSelf(op.getType()).isF32())
-      rewriter.replaceOp(op, wide);
-    else
-      rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, op.getType(), wide);
+    rewriter.replaceOp(op, widenBF16(rewriter, op));
     return success();
   }
 };
