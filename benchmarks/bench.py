@@ -52,7 +52,8 @@ def parse(arguments):
     add("--filter", default="", metavar="TEXT[,TEXT]",
         help="only cases whose name contains or matches one, such as 'rms_norm 1x*'")
     add("--lanes", default="", metavar="NAME[,NAME]", help="only these of: norm, "
-        "norm.rows, norm.dynamic, torch, torch.compile, onednn, onnxruntime, openvino, jax, iree")
+        "norm.rows, norm.dynamic, norm.versions, torch, torch.compile, onednn, onnxruntime, "
+        "openvino, jax, iree")
     add("--threads", type=int, default=2, help="of every lane (default: %(default)s)")
     add("--rounds", type=int, help="interleaved rounds (default: 7, with --quick or "
         "--sweep 5; 0 checks results and times nothing)")

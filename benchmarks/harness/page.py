@@ -8,7 +8,7 @@ from math import isnan
 
 from . import plots, report
 from .channels import ALL_FAMILIES
-from .session import DYNAMIC, DYNAMIC_ROWS, OURS, OWN
+from .session import DYNAMIC, DYNAMIC_ROWS, OURS, OWN, VERSIONS
 from .suite import swept_extents
 
 # A drop of the ratio from the extents before it that a reader should see.
@@ -205,11 +205,13 @@ def dynamic_section(records):
     """Code that knows fewer extents beside code for the shape."""
     rows = []
     for name, lanes in report.by_case(records).items():
-        found = [lanes.get(lane, {}).get("ratio_to_static") for lane in (DYNAMIC_ROWS, DYNAMIC)]
+        found = [lanes.get(lane, {}).get("ratio_to_static")
+                 for lane in (DYNAMIC_ROWS, DYNAMIC, VERSIONS)]
         if any(found):
             rows.append((name, report.time_text(lanes[OURS]["microseconds"]),
                          *("–" if ratio is None else number(ratio) for ratio in found)))
-    return table(("case", "µs", "rows unknown", "all unknown"), rows) if rows else "Not timed."
+    head = ("case", "µs", "rows unknown", "all unknown", "a version")
+    return table(head, rows) if rows else "Not timed."
 
 
 def replaced(text, name, body):

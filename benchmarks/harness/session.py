@@ -14,7 +14,8 @@ from .peers import Unsupported, first_line
 ROOFS = {"plain": False, "non-temporal": True}
 # This project: its lane, and those of code that knows fewer extents.
 OURS, DYNAMIC_ROWS, DYNAMIC = "norm", "norm.rows", "norm.dynamic"
-OWN = (OURS, DYNAMIC_ROWS, DYNAMIC)
+VERSIONS = "norm.versions"
+OWN = (OURS, DYNAMIC_ROWS, DYNAMIC, VERSIONS)
 # The cold regime goes through this many times the last cache.
 CACHES = 4
 # Below this many bytes a case has too many sets of buffers to be cold.

@@ -22,6 +22,7 @@ void norm::buildNormToCpu(OpPassManager &pm, const NormToCpuOptions &options) {
   configure.isa = target.isa;
   configure.streamBytes = target.streamBytes;
 
+  pm.addPass(createSpecializePass());
   // Each norm and its neighbours: one loop over tiles, in vector form.
   pm.addPass(createMergeAxesPass());
   pm.addPass(createSplitGradientsPass());

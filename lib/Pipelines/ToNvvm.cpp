@@ -108,6 +108,7 @@ void norm::buildNormToNvvm(OpPassManager &pm,
   ConfigureNormPassOptions configure;
   configure.target = ConfigureTarget::Gpu;
   configure.chip = capabilityOf(chips.front()) < 80 ? chips.front() : *least;
+  pm.addPass(createSpecializePass());
   pm.addPass(createConfigureNormPass(configure));
   pm.addPass(createTileNormPass());
   pm.addPass(createLowerNormToLinalgPass());

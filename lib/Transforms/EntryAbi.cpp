@@ -31,9 +31,6 @@ namespace mlir::norm {
 using namespace mlir;
 using namespace mlir::norm;
 
-/// Attribute of an argument that may be the same memory as a result: the
-/// result's index.
-static constexpr StringLiteral kInplaceAttrName = "norm.inplace";
 static constexpr StringLiteral kCInterfaceAttrName = "llvm.emit_c_interface";
 
 //===----------------------------------------------------------------------===//
@@ -395,6 +392,7 @@ static void specialize(func::FuncOp func, ArrayRef<Layout> layouts,
     clone.setName((func.getName() + suffix).str());
     rewriteSignature(clone, isUnit);
     clone.setPrivate();
+    clone->removeAttr(kVersionOfAttrName);
     clone->setAttr("llvm.linkage", internal);
     symbols.insert(clone, std::next(Block::iterator(func)));
     return clone;
@@ -433,6 +431,100 @@ static void specialize(func::FuncOp func, ArrayRef<Layout> layouts,
   func::ReturnOp::create(builder, loc, branch.getResults());
 }
 
+//===----------------------------------------------------------------------===//
+// Versions
+//===----------------------------------------------------------------------===//
+
+/// Whether arguments, results among them by now, have the extents that the
+/// signature of `version` knows and `arguments` do not. Null if there are none.
+static Value buildExtentTest(OpBuilder &builder, Location loc,
+                             func::FuncOp version, ValueRange arguments) {
+  Value all;
+  for (auto [arg, type] :
+       llvm::zip_equal(arguments, version.getArgumentTypes())) {
+    auto known = dyn_cast<MemRefType>(type);
+    if (!known)
+      continue;
+    for (auto [dim, extent] : llvm::enumerate(known.getShape())) {
+      if (ShapedType::isDynamic(extent) ||
+          ShapedType::isStatic(cast<MemRefType>(arg.getType()).getDimSize(dim)))
+        continue;
+      Value found = memref::DimOp::create(builder, loc, arg, dim);
+      Value expected = arith::ConstantIndexOp::create(builder, loc, extent);
+      Value fits = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         found, expected);
+      all = all ? arith::AndIOp::create(builder, loc, all, fits).getResult()
+                : fits;
+    }
+  }
+  return all;
+}
+
+/// Calls the first of `versions` that the arguments of a function fit, or
+/// `any`; returns its results.
+static ValueRange buildVersionCall(OpBuilder &builder, Location loc,
+                                   ArrayRef<func::FuncOp> versions,
+                                   func::FuncOp any, ValueRange arguments) {
+  if (versions.empty())
+    return buildCall(builder, loc, any, arguments).getResults();
+  Value test = buildExtentTest(builder, loc, versions.front(), arguments);
+  if (!test)
+    return buildCall(builder, loc, versions.front(), arguments).getResults();
+  auto branch = scf::IfOp::create(builder, loc, any.getResultTypes(), test,
+                                  /*withElseRegion=*/true);
+  auto fill = [&](Block *block, ArrayRef<func::FuncOp> callees,
+                  func::FuncOp otherwise) {
+    OpBuilder::InsertionGuard guard(builder);
+    if (!block->empty())
+      block->back().erase();
+    builder.setInsertionPointToEnd(block);
+    scf::YieldOp::create(
+        builder, loc,
+        buildVersionCall(builder, loc, callees, otherwise, arguments));
+  };
+  fill(branch.thenBlock(), {}, versions.front());
+  fill(branch.elseBlock(), versions.drop_front(), any);
+  return branch.getResults();
+}
+
+/// Whether arguments of `general` can be cast to those of `version`.
+static bool isCallableAs(func::FuncOp version, func::FuncOp general) {
+  return version.getResultTypes() == general.getResultTypes() &&
+         version.getNumArguments() == general.getNumArguments() &&
+         llvm::all_of(
+             llvm::zip(general.getArgumentTypes(), version.getArgumentTypes()),
+             [](auto types) {
+               auto [from, to] = types;
+               return from == to || memref::CastOp::areCastCompatible(from, to);
+             });
+}
+
+/// Lets `func` call whichever of `versions` its arguments fit. All have the
+/// calling convention already.
+static void dispatchVersions(func::FuncOp func, ArrayRef<func::FuncOp> versions,
+                             SymbolTable &symbols) {
+  auto hide = [](func::FuncOp callee) {
+    callee->removeAttr(kCInterfaceAttrName);
+    callee.setPrivate();
+    callee->setAttr(
+        "llvm.linkage",
+        LLVM::LinkageAttr::get(callee.getContext(), LLVM::Linkage::Internal));
+  };
+  auto any = cast<func::FuncOp>(func->clone());
+  any.setName((func.getName() + "__any").str());
+  symbols.insert(any, std::next(Block::iterator(func)));
+  hide(any);
+  for (func::FuncOp version : versions) {
+    version->removeAttr(kVersionOfAttrName);
+    hide(version);
+  }
+  OpBuilder builder(func);
+  Block *body = startBody(builder, func);
+  func::ReturnOp::create(builder, func.getLoc(),
+                         buildVersionCall(builder, func.getLoc(), versions, any,
+                                          body->getArguments()));
+}
+
 namespace {
 struct EntryAbi : public norm::impl::EntryAbiPassBase<EntryAbi> {
   using EntryAbiPassBase::EntryAbiPassBase;
@@ -459,6 +551,29 @@ struct EntryAbi : public norm::impl::EntryAbiPassBase<EntryAbi> {
         specialize(func, layouts, isUnit, unitEntry, symbols);
       func->setAttr(kCInterfaceAttrName, UnitAttr::get(&getContext()));
     }
+    if (failed(dispatchAllVersions(symbols)))
+      signalPassFailure();
+  }
+
+  LogicalResult dispatchAllVersions(SymbolTable &symbols) {
+    llvm::MapVector<Operation *, SmallVector<func::FuncOp>> versions;
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      auto name = func->getAttrOfType<FlatSymbolRefAttr>(kVersionOfAttrName);
+      if (!name)
+        continue;
+      auto general = symbols.lookup<func::FuncOp>(name.getAttr());
+      if (!general || !general->hasAttr(kCInterfaceAttrName) ||
+          !isCallableAs(func, general))
+        return func.emitOpError()
+               << "expected '" << kVersionOfAttrName
+               << "' to name a public function of the same type but for "
+                  "extents, got "
+               << name;
+      versions[general].push_back(func);
+    }
+    for (auto &[general, callees] : versions)
+      dispatchVersions(cast<func::FuncOp>(general), callees, symbols);
+    return success();
   }
 };
 } // namespace

@@ -120,7 +120,7 @@ func::FuncOp FunctionCutter::buildStage(size_t stage, StringRef name) {
     clone.removeResAttrsAttr();
     // It names a result that only the last stage has.
     for (unsigned i = 0; i < clone.getNumArguments(); ++i)
-      clone.removeArgAttr(i, "norm.inplace");
+      clone.removeArgAttr(i, kInplaceAttrName);
   }
   IRRewriter rewriter(clone.getContext());
   for (Operation &dead :

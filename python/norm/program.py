@@ -1,6 +1,6 @@
 """Ops as IR: one call of a norm op on given arrays, and modules of many calls."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
 import numpy as np
@@ -74,7 +74,8 @@ class Slice:
 class Call:
     """One op on arrays. x: its leading operand (m2 of combine_moments and rstd, old
     of update_running); `results`: which it has, of RESULTS; `dynamic`: which dims of
-    x are unknown to the compiler; `slice`: where x comes from; `transposed`: x
+    x are unknown to the compiler; `versions`: the same of each version of the function that
+    knows more; `slice`: where x comes from; `transposed`: x
     reaches the op through a linalg.transpose of the array that is passed."""
 
     spec: NormSpec
@@ -84,6 +85,7 @@ class Call:
     shift: Optional[np.ndarray] = None
     results: tuple = ("y",)
     dynamic: tuple = ()
+    versions: tuple = ()
     slice: Optional[Slice] = field(default=None, repr=False)
     transposed: Optional[tuple] = None
     mean: Optional[np.ndarray] = None
@@ -186,6 +188,7 @@ class Writer:
 
     def __init__(self):
         self.lines, self.arguments, self.returned, self.types = [], [], [], []
+        self.versions = []
 
     def argument(self, text):
         self.arguments.append(f"%arg{len(self.arguments)}: {text}")
@@ -196,6 +199,7 @@ class Writer:
         types = operand_types(call)
         values = {name: self._source(call, types[name]) if name == "x" else
                   self.argument(types[name]) for name in operands}
+        self._add_versions(call)
         if "momentum" in operands:
             momentum = f"%a{len(self.lines)}"
             self.lines.append(f"{momentum} = tensor.extract {values['momentum']}[] : tensor<f32>")
@@ -207,6 +211,12 @@ class Writer:
         self.types += types
         self.returned += [f"%op{number}" + (f"#{i}" if len(types) > 1 else "")
                           for i in range(len(types))]
+
+    def _add_versions(self, call):
+        assert not self.returned or len(self.versions) == len(call.versions)
+        self.versions += [[] for _ in call.versions[len(self.versions):]]
+        for version, dynamic in zip(self.versions, call.versions, strict=True):
+            version += operand_types(replace(call, dynamic=dynamic)).values()
 
     def _source(self, call, x_type):
         number = len(self.lines)
@@ -234,7 +244,10 @@ class Writer:
     def text(self, entry="main"):
         types = ", ".join(self.types)
         body = "".join(f"  {line}\n" for line in self.lines)
-        return (f"func.func @{entry}({', '.join(self.arguments)}) -> ({types}) {{\n{body}"
+        versions = ", ".join(f"[{', '.join(version)}]" for version in self.versions)
+        attributes = f"attributes {{norm.versions = [{versions}]}} " if versions else ""
+        return (f"func.func @{entry}({', '.join(self.arguments)}) -> ({types}) {attributes}"
+                f"{{\n{body}"
                 f"  return {', '.join(self.returned)} : {types}\n}}\n")
 
 

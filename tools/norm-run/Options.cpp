@@ -35,6 +35,8 @@ Compiles a function of an MLIR file and runs it on arrays.
   --tolerance=REL        exit with 1 if an error relative to the greatest
                          magnitude of its result is above REL
   --gpu-counters         print what kernels did to memory, of gpu-emulated
+  --specialize           compile for the extents of the arrays, where the
+                         function's types have run-time extents
   --time=N               time N runs, beside copies of as many bytes
   --threads=N            number of threads
   --emit=mlir|llvm       print the tensor IR that is compiled, or the module in
@@ -101,6 +103,10 @@ norm_run::parseOptions(llvm::ArrayRef<const char *> arguments) {
     }
     if (argument == "--gpu-counters") {
       options.gpuCounters = true;
+      continue;
+    }
+    if (argument == "--specialize") {
+      options.specialize = true;
       continue;
     }
     if (argument == "-" || !argument.starts_with("-")) {

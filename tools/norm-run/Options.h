@@ -26,6 +26,8 @@ struct Options {
   bool compare = false;
   /// Print what kernels did to memory.
   bool gpuCounters = false;
+  /// Compile for the extents of the arrays.
+  bool specialize = false;
   std::optional<double> tolerance;
   unsigned timedRuns = 0;
   /// 0: what the OpenMP runtime chooses.

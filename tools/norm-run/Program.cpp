@@ -7,6 +7,8 @@
 
 #include "Program.h"
 
+#include "Norm/Transforms/Specialize.h"
+
 #include <chrono>
 #include <cstring>
 
@@ -26,6 +28,16 @@ EntryStrides norm_run::stridesOf(ArrayRef<Array> inputs) {
   return isUnit ? EntryStrides::Unit : EntryStrides::Any;
 }
 
+/// Gives the entry in `module` the extents of `arrays`.
+static LogicalResult specializeEntry(ModuleOp module, Entry &entry,
+                                     ArrayRef<Array> arrays) {
+  SmallVector<Type> types;
+  for (auto [type, array] : llvm::zip_equal(entry.getInputTypes(), arrays))
+    types.push_back(type.clone(array.shape));
+  return specializeArguments(
+      module.lookupSymbol<func::FuncOp>(entry.getName()), types);
+}
+
 llvm::Expected<Program> Program::compile(Entry &entry,
                                          const ProgramOptions &options) {
   using Clock = std::chrono::steady_clock;
@@ -36,6 +48,10 @@ llvm::Expected<Program> Program::compile(Entry &entry,
   if (program.emulated)
     if (llvm::Error error = loadEmulator())
       return error;
+  if (!options.arrays.empty() &&
+      failed(specializeEntry(*module, entry, options.arrays)))
+    return llvm::createStringError("'" + entry.getName() +
+                                   "' could not be specialized");
   if (failed(lowerForTarget(*module, options.target, options.strides,
                             options.threads, &program.numCopies)))
     return llvm::createStringError("'" + entry.getName() +

@@ -26,6 +26,8 @@ struct ProgramOptions {
   bool threads = true;
   /// Of LLVM, 0 to 3.
   unsigned optimization = 2;
+  /// Arrays whose extents arguments have; empty: any that their types allow.
+  llvm::ArrayRef<mlir::norm::Array> arrays;
 };
 
 /// An entry compiled for one target, with memory for its results.

@@ -157,8 +157,12 @@ static llvm::Expected<bool> run(ModuleOp module, const Options &options) {
   if (!shapes)
     return shapes.takeError();
   auto runOn = [&](Target target) -> llvm::Expected<Program> {
-    auto program =
-        Program::compile(*entry, {target, stridesOf(inputs), /*threads=*/true});
+    ProgramOptions compilation;
+    compilation.target = target;
+    compilation.strides = stridesOf(inputs);
+    if (options.specialize && target != Target::Reference)
+      compilation.arrays = inputs;
+    auto program = Program::compile(*entry, compilation);
     if (!program)
       return program;
     if (llvm::Error error = program->bind(*entry, inputs, *shapes))

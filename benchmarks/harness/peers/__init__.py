@@ -11,6 +11,7 @@ from typing import Callable
 
 # Module, class: in the order of tables.
 ADAPTERS = (("norm_", "Norm"), ("norm_", "DynamicRows"), ("norm_", "Dynamic"),
+            ("norm_", "Versions"),
             ("torch_", "Eager"), ("torch_", "Compiled"), ("onednn", "OneDNN"),
             ("ort", "OnnxRuntime"), ("openvino_", "OpenVINO"), ("jax_", "Jax"),
             ("iree_", "Iree"))

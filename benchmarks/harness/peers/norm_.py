@@ -1,4 +1,5 @@
-"""This project: code for the shape of the case, for any number of rows, for any shape."""
+"""This project: code for the shape of the case, for any number of rows, for any shape, and
+for any shape with a version for this one's rows."""
 
 import ctypes
 import functools
@@ -70,4 +71,16 @@ class DynamicRows(Dynamic):
         return 1 if case.is_channels else rank - 1
 
 
-LANES = (Norm, DynamicRows, Dynamic)
+class Versions(Dynamic):
+    """Code for any shape that has a version for rows, or images, of the case's extents."""
+
+    name = "norm.versions"
+
+    @classmethod
+    def asked(cls, case, call):
+        call = super().asked(case, call)
+        call.versions = (tuple(range(DynamicRows.unknown(case, call.x.ndim))),)
+        return call
+
+
+LANES = (Norm, DynamicRows, Dynamic, Versions)

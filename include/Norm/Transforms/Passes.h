@@ -63,6 +63,18 @@ inline constexpr llvm::StringLiteral kStreamsAttrName = "norm.streams";
 inline constexpr llvm::StringLiteral kCopiesArgumentsAttrName =
     "norm.copies_arguments";
 
+/// Attribute of an argument that may be the same memory as a result: the
+/// result's index.
+inline constexpr llvm::StringLiteral kInplaceAttrName = "norm.inplace";
+
+/// Attribute of a function: the lists of argument types that norm-specialize
+/// makes versions of it for.
+inline constexpr llvm::StringLiteral kVersionsAttrName = "norm.versions";
+
+/// Attribute of a version: the function that norm-entry-abi makes call it where
+/// arguments have its extents.
+inline constexpr llvm::StringLiteral kVersionOfAttrName = "norm.version_of";
+
 #define GEN_PASS_DECL
 #include "Norm/Transforms/Passes.h.inc"
 

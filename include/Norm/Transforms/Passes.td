@@ -38,6 +38,45 @@ def LowerNormToLinalgPass : Pass<"norm-lower-to-linalg"> {
   ];
 }
 
+def SpecializePass : Pass<"norm-specialize", "::mlir::ModuleOp"> {
+  let summary = "make versions of functions for extents that are known";
+  let description = [{
+    Code for an extent that is known takes less time: short rows stay in
+    registers, and there is no last piece under a mask. A public function lists
+    in `norm.versions` the argument types that are worth a version of it, with
+    more static extents than its own. Each version is a function of its own,
+    marked with `norm.version_of`; norm ops, elementwise ops and linalg ops in it
+    get the static extents.
+
+    `norm-entry-abi` makes the function call the first version whose extents its
+    arguments have, and otherwise do what it did. Sums of rows are in the same
+    order in every version, so results have the same bits.
+
+    ```mlir
+    func.func @f(%x: tensor<?x?xf32>) -> tensor<?x?xf32>
+        attributes {norm.versions = [[tensor<?x64xf32>], [tensor<?x128xf32>]]} {
+      %y = norm.rms_norm %x axes [1] epsilon inside_sqrt 1.0e-6
+           : tensor<?x?xf32> -> tensor<?x?xf32>
+      return %y : tensor<?x?xf32>
+    }
+    // gains
+    func.func @f__v0(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
+        attributes {norm.version_of = @f}
+    func.func @f__v1(%x: tensor<?x128xf32>) -> tensor<?x128xf32>
+        attributes {norm.version_of = @f}
+    ```
+
+    Run `inline` first: what is called is not changed. Fails where a version is
+    not for as many arguments, or not for more static extents of their types.
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numVersions", "versions", "Number of versions made">
+  ];
+}
+
 def MergeAxesPass : Pass<"norm-merge-axes"> {
   let summary = "make one axis of neighbouring axes that a norm treats alike";
   let description = [{
@@ -579,6 +618,10 @@ def EntryAbiPass : Pass<"norm-entry-abi", "::mlir::ModuleOp"> {
     view does it if strides allow, which is tested at run time; else the argument
     is copied to scratch memory first. A result whose dimensions were split last
     is computed in a view of its buffer.
+
+    Versions that `norm-specialize` made become private. The function that they
+    are versions of tests extents and calls the first one that they fit, or its
+    own body, which is `@f__any` then.
 
     Fails on unranked tensors, on more than one block, on calls that pass
     tensors (run `inline` first) and on norm ops (run `norm-lower-to-linalg`).
