@@ -280,7 +280,7 @@ class Executor:
         if passes and passes.keeps == REAL:
             if evaluation.data.regime != "normal":
                 return None
-            problems = evaluation.check(arrays, "linalg", widen_by=REAL_ULPS)
+            problems = evaluation.check(arrays, "linalg", widen_by=REAL_ULPS, real=True)
             if problems:
                 return Failure("real", where, "\n".join(problems))
             for i in evaluation.opaque:

@@ -143,6 +143,10 @@ def evaluate_backward(spec, dy, x, residual=None, dsum=None, mean=None, variance
         if spec.affine_axes is not None or spec.norm != "instance_norm":
             values.update(parameter_gradients(spec, shape, dy, xhat, x_type, arithmetic,
                                               gradients))
+        # Else an infinity has made r NaN, and all that is computed with it.
+        if not inference and spec.centred and mean is None and rstd is not None:
+            for value in values.values():
+                value.nan_for_infinity = True
     return Values(spec, arithmetic, values)
 
 

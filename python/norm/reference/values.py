@@ -14,7 +14,8 @@ class Value:
     """One result before its last rounding, in the result's shape.
 
     An implementation in type `arithmetic` may be off by `factor` times the promise's
-    ULPS (at most `cap`) ulps of `size`, and by `extra`, before it rounds to `type`."""
+    ULPS (at most `cap`) ulps of `size`, and by `extra`, before it rounds to `type`.
+    nan_for_infinity: it comes from a mean that may be NaN where it is infinite."""
 
     exact: np.ndarray  # wide
     type: Optional[FloatType]  # None: i64, and exact
@@ -23,6 +24,7 @@ class Value:
     factor: float = 1
     cap: float = np.inf
     extra: np.ndarray = 0.0
+    nan_for_infinity: bool = False
 
     def rounded(self):
         if self.type is None:
