@@ -64,6 +64,15 @@ FloatType norm::widestElementType(FloatType atLeast, ArrayRef<Value> values) {
   return atLeast;
 }
 
+FloatType norm::sumAdditionType(Value x, Value residual,
+                                ArrayRef<FloatType> others) {
+  FloatType widest = Float32Type::get(x.getContext());
+  for (FloatType type : others)
+    if (type.getWidth() > widest.getWidth())
+      widest = type;
+  return widestElementType(widest, {x, residual});
+}
+
 FloatType norm::defaultComputeType(Value x, Value residual) {
   return widestElementType(Float32Type::get(x.getContext()), {x, residual});
 }

@@ -61,10 +61,8 @@ Source Source::build(RowBuilder &rows, const NormContract &contract,
   Indexed residual = rows.full(contract.residual);
   bool isStored = contract.sumRounding == SumRounding::Stored;
   if (isStored || wantsSum) {
-    // One rounding, also to a sum of a wider type than its terms'.
-    FloatType addType = rows.widest({x.tensor, residual.tensor});
-    if (sumType.getWidth() > addType.getWidth())
-      addType = sumType;
+    FloatType addType =
+        sumAdditionType(x.tensor, residual.tensor, {rows.workType, sumType});
     source.sum = rows.elementwise(
         {x, residual}, rows.all, sumType,
         [&](OpBuilder &b, Location, ValueRange in) {

@@ -259,16 +259,14 @@ struct Specialize : public norm::impl::SpecializePassBase<Specialize> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     for (auto func : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
-      if (func->hasAttr(kVersionsAttrName))
+      // What is private has no caller that chooses.
+      if (func->hasAttr(kVersionsAttrName) && func.isPublic() &&
+          !func.isExternal())
         if (failed(addVersions(func, symbols)))
           return signalPassFailure();
   }
 
   LogicalResult addVersions(func::FuncOp func, SymbolTable &symbols) {
-    if (func.isExternal() || !func.isPublic())
-      return func.emitOpError() << "expected a public function with a body to "
-                                   "have '"
-                                << kVersionsAttrName << "'";
     auto versions = parseVersions(func);
     if (failed(versions))
       return failure();

@@ -257,6 +257,9 @@ struct TileNorm : public norm::impl::TileNormPassBase<TileNorm> {
   void runOnOperation() override {
     SmallVector<RowOpInterface> roots;
     getOperation()->walk([&](RowOpInterface op) {
+      // There are no slices of nothing to make tiles of.
+      if (llvm::is_contained(op.getInput().getType().getShape(), 0))
+        op->removeAttr(kStrategyAttrName);
       if (op->hasAttr(kStrategyAttrName))
         roots.push_back(op);
     });

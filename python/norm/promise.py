@@ -56,7 +56,8 @@ follow both ways through all later steps, and allow nothing more.
 Rows that are not finite (an infinity or a NaN went in) have no ulp: there the
 oracle's value itself is required, NaN for NaN. Only the mean of a row with an
 infinity may be NaN, and the running mean with it: it is m + delta, and delta is
-inf - inf. So may gradients of such a row where rstd is given and the mean is not.
+inf - inf. So may gradients of such a row where rstd is given and the mean is not, and where r is
+infinite.
 """
 
 from dataclasses import dataclass

@@ -44,3 +44,19 @@ func.func @wide(%x: tensor<?x16xf32>, %g: tensor<16xf32>) -> tensor<?x16xf32> {
       : tensor<?x16xf32> -> tensor<?x16xf32>
   return %y : tensor<?x16xf32>
 }
+
+// A version for known extents has a kernel of its own; so has the function for the extents of arrays.
+// RUN: norm-run %s --entry=versions --input=%t/many.npy --input=%t/gains.npy --target=gpu-emulated --output=%t/y.npy --gpu-counters | FileCheck %s --check-prefix=VERSION
+// RUN: norm-run %s --entry=versions --input=%t/x.npy --input=%t/g.npy --target=gpu-emulated --compare=reference --tolerance=1e-6 --gpu-counters | FileCheck %s --check-prefix=GENERAL
+// RUN: norm-run %s --entry=versions --input=%t/many.npy --input=%t/gains.npy --target=gpu-emulated --output=%t/y.npy --specialize --gpu-counters | FileCheck %s --check-prefix=OWN
+// VERSION: kernel versions__v0_kernel
+// VERSION: read 2048 bytes (1.00 of its 2048)
+// GENERAL: kernel versions__any_kernel
+// OWN: kernel versions_kernel
+// OWN: read 2048 bytes (1.00 of its 2048)
+func.func @versions(%x: tensor<?x?xf32>, %g: tensor<?xf32>) -> tensor<?x?xf32>
+    attributes {norm.versions = [[tensor<?x16xf32>, tensor<16xf32>]]} {
+  %y = norm.rms_norm %x scale(%g : tensor<?xf32>) axes [1] epsilon inside_sqrt 1.0e-6
+      : tensor<?x?xf32> -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}

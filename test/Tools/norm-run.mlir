@@ -35,6 +35,20 @@ func.func @layer(%x: tensor<2x3xf32>, %g: tensor<3xf32>, %b: tensor<3xf32>)
 // NEGATE-NEXT:   1.2247{{[0-9]*}} -0.5 3.1010{{[0-9]*}}
 // NEGATE-NEXT:   1.0190{{[0-9]*}} 0.17936{{[0-9]*}} 2.56507{{[0-9]*}}
 
+// Compiled for the extents of the arrays, whatever they are, and on the reference for any.
+// RUN: norm-run %s --entry=any --input=%t/xf.npy --input=%t/g.npy --specialize --compare=reference --tolerance=1e-6 | FileCheck %s --check-prefix=KNOWN
+// KNOWN: result 0: max abs error
+// KNOWN-NOT: above
+// RUN: norm-run %s --entry=any --input=%t/x.npy --input=%t/g.npy --specialize --threads=2 | FileCheck %s --check-prefix=ANY
+// RUN: norm-run %s --entry=any --input=%t/e.npy --input=%t/g.npy --specialize | FileCheck %s --check-prefix=EMPTY --match-full-lines
+// RUN: norm-run %s --entry=types --specialize --input=%t/n.npy --input=%t/m.npy --input=%t/h.npy --input=%t/w.npy --input=%t/i.npy --input=%t/v.npy | FileCheck %s --check-prefix=TYPES
+// ANY:      result 0: 2x3 of f32
+// ANY-NEXT:   0.46291{{[0-9]*}} 1.8516{{[0-9]*}} 5.5549{{[0-9]*}}
+func.func @any(%x: tensor<?x?xf32>, %g: tensor<?xf32>) -> tensor<?x?xf32> {
+  %y = norm.rms_norm %x scale(%g : tensor<?xf32>) axes [1] epsilon none : tensor<?x?xf32> -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}
+
 // An empty array has an empty result.
 // RUN: norm-run %s --entry=negate --input=%t/e.npy | FileCheck %s --check-prefix=EMPTY --match-full-lines
 // EMPTY: result 0: 0x3 of f32

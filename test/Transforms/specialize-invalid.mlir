@@ -42,11 +42,6 @@ func.func @other_element(%x: tensor<?xf32>) attributes {norm.versions = [[tensor
 
 // -----
 
-// expected-error @below {{expected a public function with a body to have 'norm.versions'}}
-func.func private @declared(%x: tensor<?xf32>) attributes {norm.versions = [[tensor<4xf32>]]}
-
-// -----
-
 // expected-error @below {{expected one block, got 2}}
 func.func @blocks(%x: tensor<?xf32>) attributes {norm.versions = [[tensor<4xf32>]]} {
   cf.br ^next

@@ -93,6 +93,14 @@ func.func private @opaque(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
   return %x : tensor<?x?xf32>
 }
 
+// What is private has no caller that chooses.
+// CHECK-NOT: @hidden__v0
+func.func private @hidden(%x: tensor<?xf32>) -> tensor<?xf32>
+    attributes {norm.versions = [[tensor<8xf32>]]} {
+  return %x : tensor<?xf32>
+}
+func.func private @declared(%x: tensor<?xf32>) attributes {norm.versions = [[tensor<8xf32>]]}
+
 // Nothing to know: the first version does for all.
 // CHECK-LABEL: func.func @scalar__v0(
 // ABI-LABEL: func.func @scalar(

@@ -109,3 +109,20 @@ func.func @turned(%x: tensor<6x40xf32>) -> tensor<6x40xf32> {
   %z = tensor.concat dim(1) %n, %a : (tensor<6x20xf32>, tensor<6x20xf32>) -> tensor<6x40xf32>
   return %z : tensor<6x40xf32>
 }
+
+// -----
+
+// Nothing is not cut into tiles, whatever the strategy says.
+// CHECK-LABEL: func @nothing
+// CHECK: linalg.mul
+// CHECK-NOT: scf.forall
+// CHECK: norm.batch_norm_training_backward
+// CHECK-NOT: norm.strategy
+func.func @nothing(%dy: tensor<0xbf16>, %a: tensor<0xbf16>, %m: tensor<f64>, %v: tensor<f64>) -> tensor<bf16> {
+  %e = tensor.empty() : tensor<0xbf16>
+  %x = linalg.mul ins(%a, %a : tensor<0xbf16>, tensor<0xbf16>) outs(%e : tensor<0xbf16>) -> tensor<0xbf16>
+  %dx, %dshift = norm.batch_norm_training_backward %dy, %x mean(%m : tensor<f64>) variance(%v : tensor<f64>)
+      axes [0] epsilon inside_sqrt 1.0e-5 compute f64 {norm.strategy = #norm.cpu<rows = 2, columns = 16, parallel = true, split = true>}
+      : tensor<0xbf16>, tensor<0xbf16> -> tensor<0xbf16> dshift(tensor<bf16>)
+  return %dshift : tensor<bf16>
+}

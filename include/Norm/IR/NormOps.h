@@ -107,6 +107,10 @@ struct BackwardContract {
 /// null.
 FloatType widestElementType(FloatType atLeast, ArrayRef<Value> values);
 
+/// The type in which x and `residual` are added before the sum is rounded to
+/// its own: the widest of f32, theirs and `others`.
+FloatType sumAdditionType(Value x, Value residual, ArrayRef<FloatType> others);
+
 /// `written` with axes resolved and defaults filled in.
 NormContract resolveContract(RowOpInterface op, NormContract written,
                              ArrayRef<int64_t> affineAxes);

@@ -49,8 +49,8 @@ def SpecializePass : Pass<"norm-specialize", "::mlir::ModuleOp"> {
     get the static extents.
 
     `norm-entry-abi` makes the function call the first version whose extents its
-    arguments have, and otherwise do what it did. Sums of rows are in the same
-    order in every version, so results have the same bits.
+    arguments have, and otherwise do what it did. Rows are summed in the same
+    order in every version, so results of row norms have the same bits.
 
     ```mlir
     func.func @f(%x: tensor<?x?xf32>) -> tensor<?x?xf32>

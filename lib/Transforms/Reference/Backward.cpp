@@ -57,13 +57,15 @@ private:
 };
 } // namespace
 
-/// Steps 1 and 2; a residual is added without rounding.
+/// Steps 1 and 2; the sum with a residual is not stored.
 void Backward::widenSum() {
   Indexed x = space.full(contract.x), residual = space.full(contract.residual);
+  FloatType addType = sumAdditionType(contract.x, contract.residual,
+                                      {op.getComputeTypeOrDefault()});
   c = space.map(space.all, {x, residual}, f64, [&](Scalar &s, Elements in) {
     Value value = s.widen(in[x]);
     if (residual)
-      value = s.add(value, s.widen(in[residual]));
+      value = s.round(s.add(value, s.widen(in[residual])), addType);
     return rounding.operand(s, value);
   });
 }

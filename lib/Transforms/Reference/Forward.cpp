@@ -57,11 +57,14 @@ void Forward::widenSum() {
   }
   FloatType sumType = op.getSumElementType();
   bool isStored = op.getSumRounding() == SumRounding::Stored;
+  FloatType addType = sumAdditionType(op.getInput(), op.getResidualOrNull(),
+                                      {op.getComputeTypeOrDefault(), sumType});
   SmallVector<Indexed> results = space.map(
       space.all, {x, residual}, {f64, sumType}, [&](Scalar &s, Elements in) {
-        Value exact = s.add(s.widen(in[x]), s.widen(in[residual]));
-        Value stored = s.narrow(exact, sumType);
-        Value value = isStored ? s.widen(stored) : exact;
+        Value added =
+            s.round(s.add(s.widen(in[x]), s.widen(in[residual])), addType);
+        Value stored = s.narrow(added, sumType);
+        Value value = isStored ? s.widen(stored) : added;
         return SmallVector<Value>{rounding.operand(s, value), stored};
       });
   c = results[0];

@@ -51,7 +51,19 @@ class Generator:
         p = self.program
         p.returned = [v for node in p.nodes for v in node.outputs if v in self.kept]
         prune(p)
+        self.add_versions()
         return p
+
+    def add_versions(self):
+        """For the extents that the program has, and for some of them."""
+        # Drawn apart, so that a seed means what it did without them.
+        rng, p = random.Random(self.program.seed ^ 0xface), self.program
+        dynamic = [i for i, d in enumerate(p.dims) if d.dynamic]
+        # Extents of 0 and 1 may be forbidden where they are static.
+        plain = all(p.dims[d].extent > 1 for d in dynamic)
+        if dynamic and plain and rng.random() < 0.5:
+            some = rng.sample(dynamic, rng.randrange(len(dynamic)))
+            p.versions = [some, dynamic] if some and rng.random() < 0.5 else [dynamic]
 
     # ---- values -------------------------------------------------------------
 
@@ -755,6 +767,7 @@ def renumber(program):
     program.values = [Value(tuple(dims[d] for d in old_values[v].dims), old_values[v].element)
                       for v in values]
     program.dims = [old_dims[d] for d in dims]
+    program.versions = [[dims[d] for d in known if d in dims] for known in program.versions]
     program.nodes = [Node(n.kind, tuple(values[v] for v in n.inputs),
                           tuple(values[v] for v in n.outputs), n.attributes)
                      for n in program.nodes]

@@ -57,19 +57,22 @@ class Program:
     values: list = field(default_factory=list)
     nodes: list = field(default_factory=list)
     returned: list = field(default_factory=list)
+    versions: list = field(default_factory=list)  # of lists of dims that a version knows
 
     def shape(self, value, extents=None):
         """extents: {dim: extent} in place of the program's own."""
         extents = extents or {}
         return tuple(extents.get(d, self.dims[d].extent) for d in self.values[value].dims)
 
-    def dynamic(self, value):
-        return [i for i, d in enumerate(self.values[value].dims) if self.dims[d].dynamic]
+    def dynamic(self, value, known=()):
+        return [i for i, d in enumerate(self.values[value].dims)
+                if self.dims[d].dynamic and d not in known]
 
-    def type(self, value):
+    def type(self, value, known=()):
+        """known: dims that are static all the same."""
         element = self.values[value].element
         return tensor_type(self.shape(value), np.bool_ if element == "i1" else element,
-                           self.dynamic(value))
+                           self.dynamic(value, known))
 
     def dtype(self, value):
         element = self.values[value].element
@@ -95,7 +98,7 @@ class Program:
             data["seed"], [Dim(**d) for d in data["dims"]],
             [Value(tuple(v["dims"]), v["element"]) for v in data["values"]],
             [Node(n["kind"], tuple(n["inputs"]), tuple(n["outputs"]), n["attributes"])
-             for n in data["nodes"]], list(data["returned"]))
+             for n in data["nodes"]], list(data["returned"]), data.get("versions", []))
 
     def copy(self):
         return Program.from_json(self.to_json())
@@ -172,7 +175,11 @@ class Text:
         types = ", ".join(p.type(v) for v in p.returned)
         body = "".join(f"  {line}\n" for line in self.lines)
         values = ", ".join(self.names[v] for v in p.returned)
-        return (f"func.func @main({', '.join(arguments)}) -> ({types}) {{\n{body}"
+        versions = ", ".join(
+            f"[{', '.join(p.type(node.outputs[0], known) for node in p.arguments())}]"
+            for known in p.versions)
+        attributes = f"attributes {{norm.versions = [{versions}]}} " if versions else ""
+        return (f"func.func @main({', '.join(arguments)}) -> ({types}) {attributes}{{\n{body}"
                 f"  return {values} : {types}\n}}\n")
 
     # ---- names and pieces ---------------------------------------------------

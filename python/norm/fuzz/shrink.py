@@ -53,6 +53,8 @@ def candidates(program, plan, failure):
     """Smaller programs, as functions that make them, and plans; the most promising first."""
     for other in smaller_plans(plan, failure):
         yield program.copy, other
+    for number in range(len(program.versions)):
+        yield partial(without_version, program, number), plan
     if len(program.returned) > 1:
         for value in program.returned:
             yield partial(keeping, program, [value]), plan
@@ -114,6 +116,12 @@ def keeping(program, returned):
     copy = program.copy()
     copy.returned = list(returned)
     return prune(copy)
+
+
+def without_version(program, number):
+    copy = program.copy()
+    del copy.versions[number]
+    return copy
 
 
 def as_argument(program, position):

@@ -108,7 +108,7 @@ def evaluate_backward(spec, dy, x, residual=None, dsum=None, mean=None, variance
         return statistic_rows(value, shape, spec, wide)
 
     with np.errstate(all="ignore"):
-        s = widen(x, wide) if residual is None else stored_sum(x, residual, compute, wide)
+        s = widen(x, wide) if residual is None else stored_sum(x, residual, compute, compute, wide)
         c = to_rows(round_to(s, compute), spec)
         inference = spec.norm == "batch_norm_inference"
         if not inference:
@@ -143,10 +143,10 @@ def evaluate_backward(spec, dy, x, residual=None, dsum=None, mean=None, variance
         if spec.affine_axes is not None or spec.norm != "instance_norm":
             values.update(parameter_gradients(spec, shape, dy, xhat, x_type, arithmetic,
                                               gradients))
-        # Else an infinity has made r NaN, and all that is computed with it.
-        if not inference and spec.centred and mean is None and rstd is not None:
-            for value in values.values():
-                value.nan_for_infinity = True
+        # Without the first, an infinity has made r NaN, and all that is computed with it.
+        lost = not inference and spec.centred and mean is None and rstd is not None
+        for value in values.values():
+            value.nan_for_infinity = lost or np.isinf(r).any()
     return Values(spec, arithmetic, values)
 
 

@@ -139,12 +139,15 @@ def statistic(centred, spec, narrow, correction=None):
     return round_to(q, narrow) if narrow else q
 
 
-def stored_sum(x, residual, sum_type, wide):
-    """x + residual rounded once to the sum's type, in the wide dtype."""
-    if sum_type == F64:
-        # The extended type is too narrow to be rounded through.
-        return widen(widen(x) + widen(residual), wide)
-    return round_to(widen(x, wide) + widen(residual, wide), sum_type)
+def stored_sum(x, residual, compute, sum_type, wide):
+    """x + residual rounded to the sum's type, in the wide dtype. The addition is that of the
+    widest of f32, `compute`, and the types of the terms and of the sum."""
+    types = (F32, compute, float_type(x.dtype), float_type(residual.dtype), sum_type)
+    add_type = max(types, key=lambda one: one.precision)
+    # A sum of f64s is rounded by the machine: the extended type is too narrow to be
+    # rounded through.
+    added = widen(x) + widen(residual)
+    return widen(round_to(added if add_type == F64 else round_to(added, F32), sum_type), wide)
 
 
 def parameter_rows(value, shape, spec, compute, wide):
@@ -224,10 +227,10 @@ def evaluate(spec, x, residual=None, scale=None, shift=None, mean=None, variance
         s = widen(x, wide)
         if residual is not None:
             sum_type = float_type(spec.sum) if spec.sum else x_type
-            stored = stored_sum(x, residual, sum_type, wide)
+            stored = stored_sum(x, residual, compute, sum_type, wide)
             s = stored
             if spec.sum_rounding == "compute":
-                s = stored_sum(x, residual, compute, wide)
+                s = stored_sum(x, residual, compute, compute, wide)
         c = to_rows(round_to(s, compute), spec)
 
         if spec.kind == "batch_norm_inference":
