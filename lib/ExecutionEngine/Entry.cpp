@@ -325,7 +325,7 @@ static llvm::Error runExtents(ModuleOp module, StringRef name,
   if (failed(lowerForTarget(module, Target::Reference)))
     return llvm::createStringError("the extents of the results of '" + name +
                                    "' cannot be inferred");
-  auto compiled = CompiledModule::create(module);
+  auto compiled = CompiledModule::create(module, /*optimization=*/0);
   if (!compiled)
     return compiled.takeError();
   auto function = (*compiled)->lookup(name);

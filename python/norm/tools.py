@@ -101,12 +101,13 @@ def load_npy(path, element):
     return array.view(dtype)
 
 
-def norm_run(directory, module, inputs, results, target="cpu", entry="main", threads=None):
+def norm_run(directory, module, inputs, results, target="cpu", entry="main", threads=None,
+             optimize=None):
     """Compiles and runs function `entry` of the module text on arrays.
 
     directory: where the files go. inputs: arrays in argument order; those in
     Fortran order are passed so, as strided views. results: the results' element
-    types, in order. Returns their arrays."""
+    types, in order. optimize: LLVM's level, if not norm-run's own. Returns their arrays."""
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     source = directory / "module.mlir"
@@ -122,5 +123,7 @@ def norm_run(directory, module, inputs, results, target="cpu", entry="main", thr
     command += [f"--output={path}" for path in outputs]
     if threads is not None:
         command.append(f"--threads={threads}")
+    if optimize is not None:
+        command.append(f"--optimize={optimize}")
     run(command)
     return [load_npy(path, element) for path, element in zip(outputs, results, strict=True)]

@@ -13,6 +13,8 @@
 // TARGET: norm-run: error: expected cpu, reference or gpu-emulated for --target, got 'tpu'
 // RUN: not norm-run %s --time=-1 2>&1 | FileCheck %s --check-prefix=TIME
 // TIME: norm-run: error: expected a positive number for --time, got '-1'
+// RUN: not norm-run %s --optimize=4 2>&1 | FileCheck %s --check-prefix=OPTIMIZE
+// OPTIMIZE: norm-run: error: expected 0, 1, 2 or 3 for --optimize, got '4'
 // RUN: not norm-run %s --tolerance=1e-6 2>&1 | FileCheck %s --check-prefix=TOLERANCE
 // TOLERANCE: norm-run: error: expected --compare=reference with --tolerance
 // RUN: not norm-run %s --compare=reference --tolerance=nan 2>&1 | FileCheck %s --check-prefix=NAN

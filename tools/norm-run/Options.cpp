@@ -37,6 +37,8 @@ Compiles a function of an MLIR file and runs it on arrays.
   --gpu-counters         print what kernels did to memory, of gpu-emulated
   --specialize           compile for the extents of the arrays, where the
                          function's types have run-time extents
+  --optimize=0|1|2|3     LLVM's level (default: 2, and 0 for the reference, which
+                         takes longer to compile than to run)
   --time=N               time N runs, beside copies of as many bytes
   --threads=N            number of threads
   --emit=mlir|llvm       print the tensor IR that is compiled, or the module in
@@ -81,6 +83,11 @@ static Error setOption(Options &options, StringRef name, StringRef value) {
     return parseCount(name, value, options.timedRuns);
   } else if (name == "threads") {
     return parseCount(name, value, options.threads);
+  } else if (name == "optimize") {
+    unsigned level;
+    if (value.getAsInteger(10, level) || level > 3)
+      return badValue(name, "0, 1, 2 or 3", value);
+    options.optimization = level;
   } else if (name == "emit") {
     if (value != "mlir" && value != "llvm")
       return badValue(name, "mlir or llvm", value);

@@ -28,6 +28,8 @@ struct Options {
   bool gpuCounters = false;
   /// Compile for the extents of the arrays.
   bool specialize = false;
+  /// LLVM's level; without one, as the target needs it.
+  std::optional<unsigned> optimization;
   std::optional<double> tolerance;
   unsigned timedRuns = 0;
   /// 0: what the OpenMP runtime chooses.

@@ -34,8 +34,8 @@ static LogicalResult specializeEntry(ModuleOp module, Entry &entry,
   SmallVector<Type> types;
   for (auto [type, array] : llvm::zip_equal(entry.getInputTypes(), arrays))
     types.push_back(type.clone(array.shape));
-  return specializeArguments(
-      module.lookupSymbol<func::FuncOp>(entry.getName()), types);
+  return specializeArguments(module.lookupSymbol<func::FuncOp>(entry.getName()),
+                             types);
 }
 
 llvm::Expected<Program> Program::compile(Entry &entry,

@@ -160,6 +160,8 @@ static llvm::Expected<bool> run(ModuleOp module, const Options &options) {
     ProgramOptions compilation;
     compilation.target = target;
     compilation.strides = stridesOf(inputs);
+    compilation.optimization =
+        options.optimization.value_or(target == Target::Reference ? 0 : 2);
     if (options.specialize && target != Target::Reference)
       compilation.arrays = inputs;
     auto program = Program::compile(*entry, compilation);
