@@ -59,8 +59,9 @@ class Generator:
         # Drawn apart, so that a seed means what it did without them.
         rng, p = random.Random(self.program.seed ^ 0xface), self.program
         dynamic = [i for i, d in enumerate(p.dims) if d.dynamic]
-        # Extents of 0 and 1 may be forbidden where they are static.
-        plain = all(p.dims[d].extent > 1 for d in dynamic)
+        # Extents of 0 and 1, and groups of one element, may be forbidden where they are static.
+        plain = all(p.dims[d].extent > 1 for d in dynamic) and not any(
+            n.attributes["case"]["options"].get("correction") for n in p.norms())
         if dynamic and plain and rng.random() < 0.5:
             some = rng.sample(dynamic, rng.randrange(len(dynamic)))
             p.versions = [some, dynamic] if some and rng.random() < 0.5 else [dynamic]
