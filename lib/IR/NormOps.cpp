@@ -66,11 +66,11 @@ FloatType norm::widestElementType(FloatType atLeast, ArrayRef<Value> values) {
 
 FloatType norm::sumAdditionType(Value x, Value residual,
                                 ArrayRef<FloatType> others) {
-  FloatType widest = Float32Type::get(x.getContext());
+  FloatType widest = defaultComputeType(x, residual);
   for (FloatType type : others)
     if (type.getWidth() > widest.getWidth())
       widest = type;
-  return widestElementType(widest, {x, residual});
+  return widest;
 }
 
 FloatType norm::defaultComputeType(Value x, Value residual) {

@@ -365,6 +365,37 @@ static func::CallOp buildCall(OpBuilder &builder, Location loc,
   return func::CallOp::create(builder, loc, callee, operands);
 }
 
+/// Calls `callee` where `test` holds, and otherwise what `buildOther` does, on
+/// the same arguments. Returns the results.
+static ValueRange buildChoice(OpBuilder &builder, Location loc, Value test,
+                              func::FuncOp callee, ValueRange arguments,
+                              function_ref<ValueRange()> buildOther) {
+  auto branch = scf::IfOp::create(builder, loc, callee.getResultTypes(), test,
+                                  /*withElseRegion=*/true);
+  auto fill = [&](Block *block, function_ref<ValueRange()> build) {
+    OpBuilder::InsertionGuard guard(builder);
+    if (!block->empty())
+      block->back().erase();
+    builder.setInsertionPointToEnd(block);
+    scf::YieldOp::create(builder, loc, build());
+  };
+  fill(branch.thenBlock(), [&]() -> ValueRange {
+    return buildCall(builder, loc, callee, arguments).getResults();
+  });
+  fill(branch.elseBlock(), buildOther);
+  return branch.getResults();
+}
+
+/// Makes `func` one that only this module calls.
+static void makeInternal(func::FuncOp func) {
+  func.setPrivate();
+  func->removeAttr(kCInterfaceAttrName);
+  func->removeAttr(kVersionOfAttrName);
+  func->setAttr(
+      "llvm.linkage",
+      LLVM::LinkageAttr::get(func.getContext(), LLVM::Linkage::Internal));
+}
+
 /// Empties `func` but for its arguments.
 static Block *startBody(OpBuilder &builder, func::FuncOp func) {
   SmallVector<Type> argTypes(func.getArgumentTypes());
@@ -385,15 +416,11 @@ static void specialize(func::FuncOp func, ArrayRef<Layout> layouts,
                        SymbolTable &symbols) {
   OpBuilder builder(func);
   Location loc = func.getLoc();
-  auto internal =
-      LLVM::LinkageAttr::get(func.getContext(), LLVM::Linkage::Internal);
   auto addClone = [&](StringRef suffix, bool isUnit) {
     auto clone = cast<func::FuncOp>(func->clone());
     clone.setName((func.getName() + suffix).str());
     rewriteSignature(clone, isUnit);
-    clone.setPrivate();
-    clone->removeAttr(kVersionOfAttrName);
-    clone->setAttr("llvm.linkage", internal);
+    makeInternal(clone);
     symbols.insert(clone, std::next(Block::iterator(func)));
     return clone;
   };
@@ -416,19 +443,13 @@ static void specialize(func::FuncOp func, ArrayRef<Layout> layouts,
   LayoutTest test(builder, loc);
   for (const Layout &layout : layouts)
     test.add(body->getArgument(layout.argument), layout);
-  auto branch =
-      scf::IfOp::create(builder, loc, func.getResultTypes(), test.get(),
-                        /*withElseRegion=*/true);
-  for (auto [block, callee] : {std::pair(branch.thenBlock(), fast),
-                               std::pair(branch.elseBlock(), anyStride)}) {
-    if (!block->empty())
-      block->back().erase();
-    builder.setInsertionPointToEnd(block);
-    auto call = buildCall(builder, loc, callee, body->getArguments());
-    scf::YieldOp::create(builder, loc, call.getResults());
-  }
-  builder.setInsertionPointToEnd(body);
-  func::ReturnOp::create(builder, loc, branch.getResults());
+  ValueRange arguments = body->getArguments();
+  func::ReturnOp::create(
+      builder, loc,
+      buildChoice(
+          builder, loc, test.get(), fast, arguments, [&]() -> ValueRange {
+            return buildCall(builder, loc, anyStride, arguments).getResults();
+          }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -470,21 +491,11 @@ static ValueRange buildVersionCall(OpBuilder &builder, Location loc,
   Value test = buildExtentTest(builder, loc, versions.front(), arguments);
   if (!test)
     return buildCall(builder, loc, versions.front(), arguments).getResults();
-  auto branch = scf::IfOp::create(builder, loc, any.getResultTypes(), test,
-                                  /*withElseRegion=*/true);
-  auto fill = [&](Block *block, ArrayRef<func::FuncOp> callees,
-                  func::FuncOp otherwise) {
-    OpBuilder::InsertionGuard guard(builder);
-    if (!block->empty())
-      block->back().erase();
-    builder.setInsertionPointToEnd(block);
-    scf::YieldOp::create(
-        builder, loc,
-        buildVersionCall(builder, loc, callees, otherwise, arguments));
-  };
-  fill(branch.thenBlock(), {}, versions.front());
-  fill(branch.elseBlock(), versions.drop_front(), any);
-  return branch.getResults();
+  return buildChoice(builder, loc, test, versions.front(), arguments,
+                     [&]() -> ValueRange {
+                       return buildVersionCall(
+                           builder, loc, versions.drop_front(), any, arguments);
+                     });
 }
 
 /// Whether arguments of `general` can be cast to those of `version`.
@@ -503,21 +514,11 @@ static bool isCallableAs(func::FuncOp version, func::FuncOp general) {
 /// calling convention already.
 static void dispatchVersions(func::FuncOp func, ArrayRef<func::FuncOp> versions,
                              SymbolTable &symbols) {
-  auto hide = [](func::FuncOp callee) {
-    callee->removeAttr(kCInterfaceAttrName);
-    callee.setPrivate();
-    callee->setAttr(
-        "llvm.linkage",
-        LLVM::LinkageAttr::get(callee.getContext(), LLVM::Linkage::Internal));
-  };
   auto any = cast<func::FuncOp>(func->clone());
   any.setName((func.getName() + "__any").str());
   symbols.insert(any, std::next(Block::iterator(func)));
-  hide(any);
-  for (func::FuncOp version : versions) {
-    version->removeAttr(kVersionOfAttrName);
-    hide(version);
-  }
+  makeInternal(any);
+  llvm::for_each(versions, makeInternal);
   OpBuilder builder(func);
   Block *body = startBody(builder, func);
   func::ReturnOp::create(builder, func.getLoc(),

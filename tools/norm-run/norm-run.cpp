@@ -160,10 +160,12 @@ static llvm::Expected<bool> run(ModuleOp module, const Options &options) {
     ProgramOptions compilation;
     compilation.target = target;
     compilation.strides = stridesOf(inputs);
-    compilation.optimization =
-        options.optimization.value_or(target == Target::Reference ? 0 : 2);
-    if (options.specialize && target != Target::Reference)
+    if (target == Target::Reference)
+      compilation.optimization = 0;
+    else if (options.specialize)
       compilation.arrays = inputs;
+    if (options.optimization)
+      compilation.optimization = *options.optimization;
     auto program = Program::compile(*entry, compilation);
     if (!program)
       return program;
