@@ -68,7 +68,7 @@ def moments(spec, x, mask=None):
                 near = np.abs(centred).max(axis=1, initial=0)
                 size, cap = near + 2 * ULPS_MEAN * ulp(size, compute), np.inf
             values["mean"] = Value(mean.reshape(kept), target, size.reshape(kept), compute,
-                                   cap=cap)
+                                   cap=cap, nan_for_infinity=True)
         m2 = row_sum(centred * centred)
         values["m2"] = Value(m2.reshape(kept), target, m2.reshape(kept), compute, factor=2)
     return Values(spec, compute, values)
@@ -96,7 +96,8 @@ def combine_moments(spec, count, m2, mean=None):
         values = {"count": Value(total, None)}
         values["m2"] = Value(m2_a, target, m2_a, compute, factor=2)
         if mean is not None:
-            values["mean"] = Value(mean_a, target, size, compute, cap=ULPS_MEAN)
+            values["mean"] = Value(mean_a, target, size, compute, cap=ULPS_MEAN,
+                                   nan_for_infinity=True)
             # What a mean that is off adds to the squares between the parts.
             off = 2 * ULPS_MEAN * ulp(size, compute)
             between = np.where(count == 0, 0, np.abs(means - mean_a))

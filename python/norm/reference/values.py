@@ -15,7 +15,7 @@ class Value:
 
     An implementation in type `arithmetic` may be off by `factor` times the promise's
     ULPS (at most `cap`) ulps of `size`, and by `extra`, before it rounds to `type`.
-    nan_for_infinity: it comes from a mean that may be NaN where it is infinite."""
+    nan_for_infinity: it is, or comes from, a mean that may be NaN where it is infinite."""
 
     exact: np.ndarray  # wide
     type: Optional[FloatType]  # None: i64, and exact
